@@ -1,0 +1,18 @@
+//! Multipath Reliable Connection (MRC) in userspace: a NIC and a switch as
+//! plain structs that take frames and the time and give back frames, deadlines
+//! and events, and the drivers that run them.
+//!
+//! Imports go down only:
+//!
+//! ```text
+//!             cli (the binary)
+//!      daemon      lab            processes, namespaces, control socket
+//!   sim   io   capture  record    drivers and outputs
+//!   nic   switch   scenario   workload   the system itself, pure
+//!   wire   node   trace   config  bytes, the one contract, the one event schema
+//!   time   units   rng
+//! ```
+
+pub mod rng;
+pub mod time;
+pub mod units;

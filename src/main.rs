@@ -1,0 +1,3 @@
+//! The `mrc` command.
+
+fn main() {}
