@@ -16,3 +16,5 @@
 pub mod rng;
 pub mod time;
 pub mod units;
+
+pub mod wire;
