@@ -17,4 +17,7 @@ pub mod rng;
 pub mod time;
 pub mod units;
 
+pub mod config;
+pub mod node;
+pub mod trace;
 pub mod wire;

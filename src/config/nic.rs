@@ -1,0 +1,308 @@
+//! A NIC's attributes.
+
+use super::table::{Attribute, Kind};
+use crate::time::Duration;
+use crate::units::Rate;
+use crate::wire::packet::{DATA_IP_OVERHEAD, FrameFormat};
+use crate::wire::psn::Psn;
+use crate::wire::role::Codepoints;
+
+/// How round-trip times are sampled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RttTimestampMode {
+    /// The sender keeps each packet's send time.
+    LocalDatabase,
+    /// Data packets carry the time at which they were built.
+    WireTimestamp,
+}
+
+/// Every attribute of a NIC. `Default` is the reference profile.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NicAttributes {
+    /// Payload bytes in a full packet.
+    pub mss: u32,
+    /// Packets allowed beyond the cumulative PSN.
+    pub max_psn_range: u32,
+    /// The first PSN of every QP; drawn at random when `None`.
+    pub initial_psn: Option<Psn>,
+    /// The NIC's rate.
+    pub data_rate: Rate,
+    /// Whether serialization and link delay take modelled time (not in native).
+    pub paced: bool,
+    /// The delay of the NIC's link.
+    pub delay: Duration,
+    /// The round trip that the window is computed from.
+    pub config_base_rtt: Duration,
+    /// Marks packets as trimmable; answers trimmed ones with NACKs.
+    pub trimming_enabled: bool,
+    /// Retransmissions carry a codepoint of their own.
+    pub use_distinct_dscp_for_retransmits: bool,
+    /// The reorder allowance of SACK-gap loss detection, in PSNs.
+    pub sack_loss_min_retx_pkts: u32,
+    /// No further gaps are looked for during loss recovery.
+    pub sack_gap_recovery_gate: bool,
+    /// The base retransmission timeout.
+    pub initial_ack_timeout: Duration,
+    /// Timers that run at the base timeout before doubling begins.
+    pub linear_retry_count: u32,
+    /// Timers that double; 25 means no budget at all.
+    pub exponential_retry_count: u32,
+    /// Every timer runs at the base timeout.
+    pub fixed_rexmit_time_enable: bool,
+    /// How RTT is sampled.
+    pub rtt_timestamp_mode: RttTimestampMode,
+    /// The entropy set has 2^this values.
+    pub entropy_mask_bits: u32,
+    /// The first entropy value of the set.
+    pub starting_port_offset: u16,
+    /// UDP destination port.
+    pub udp_port: u16,
+    /// Frames end in the RoCEv2 ICRC.
+    pub icrc: bool,
+    /// The six roles' codepoints.
+    pub codepoints: Codepoints,
+    /// How long a closed receiving side is remembered; `None`: the smaller of
+    /// 512 base timeouts and 60 s.
+    pub qp_tombstone_time: Option<Duration>,
+    /// How many closed receiving sides are remembered at most.
+    pub max_tombstones: u32,
+}
+
+impl Default for NicAttributes {
+    fn default() -> Self {
+        Self {
+            mss: 4096,
+            max_psn_range: 1024,
+            initial_psn: Some(Psn::masked(0)),
+            data_rate: Rate::gbps(400),
+            paced: true,
+            delay: Duration::from_ns(100),
+            config_base_rtt: Duration::from_us(6),
+            trimming_enabled: true,
+            use_distinct_dscp_for_retransmits: true,
+            sack_loss_min_retx_pkts: 512,
+            sack_gap_recovery_gate: true,
+            initial_ack_timeout: Duration::from_us(150),
+            linear_retry_count: 7,
+            exponential_retry_count: 25,
+            fixed_rexmit_time_enable: false,
+            rtt_timestamp_mode: RttTimestampMode::LocalDatabase,
+            entropy_mask_bits: 7,
+            starting_port_offset: 49_152,
+            udp_port: 4791,
+            icrc: false,
+            codepoints: Codepoints::default(),
+            qp_tombstone_time: None,
+            max_tombstones: 65_536,
+        }
+    }
+}
+
+impl NicAttributes {
+    /// How frames of this NIC look.
+    pub fn frame_format(&self) -> FrameFormat {
+        FrameFormat { icrc: self.icrc, udp_port: self.udp_port, codepoints: self.codepoints }
+    }
+
+    /// The unit of the congestion window: a full packet's IP datagram, MSS + 60 bytes.
+    // spec: WIRE-9
+    pub fn nominal_packet(&self) -> u64 {
+        u64::from(self.mss) + DATA_IP_OVERHEAD as u64
+    }
+
+    /// 1.5 times the bandwidth-delay product of a link of this rate, in bytes.
+    pub fn window(&self, link: Rate) -> u64 {
+        link.bytes_in(self.config_base_rtt) * 3 / 2
+    }
+
+    /// How long a closed receiving side is remembered.
+    // spec: REL-4
+    pub fn tombstone_time(&self) -> Duration {
+        let default = (self.initial_ack_timeout * 512).min(Duration::from_secs(60));
+        self.qp_tombstone_time.unwrap_or(default)
+    }
+}
+
+macro_rules! integer {
+    ($name:literal, $field:ident, $min:expr, $max:expr, $doc:literal) => {
+        Attribute {
+            name: $name,
+            kind: Kind::Integer {
+                min: $min,
+                max: $max,
+                get: |a: &NicAttributes| u64::from(a.$field),
+                // In range by the table, so the cast keeps the value.
+                set: |a, value| a.$field = value as _,
+            },
+            doc: $doc,
+        }
+    };
+}
+
+macro_rules! flag {
+    ($name:literal, $field:ident, $doc:literal) => {
+        Attribute {
+            name: $name,
+            kind: Kind::Flag {
+                get: |a: &NicAttributes| a.$field,
+                set: |a, value| a.$field = value,
+            },
+            doc: $doc,
+        }
+    };
+}
+
+macro_rules! time {
+    ($name:literal, $field:ident, $min:expr, $max:expr, $doc:literal) => {
+        Attribute {
+            name: $name,
+            kind: Kind::Time {
+                min: $min,
+                max: $max,
+                get: |a: &NicAttributes| a.$field,
+                set: |a, value| a.$field = value,
+            },
+            doc: $doc,
+        }
+    };
+}
+
+macro_rules! codepoint {
+    ($name:literal, $field:ident, $doc:literal) => {
+        Attribute {
+            name: $name,
+            kind: Kind::Integer {
+                min: 0,
+                max: 63,
+                get: |a: &NicAttributes| u64::from(a.codepoints.$field),
+                set: |a, value| a.codepoints.$field = value as u8,
+            },
+            doc: $doc,
+        }
+    };
+}
+
+/// The attributes of a NIC.
+// spec: SEG-1, SEG-5, LOSS-7, RTO-4, RTO-5, RTO-6, RTO-8, DSCP-2, W-2, W-3, W-7, W-13, REL-4, MP-2
+pub static NIC_ATTRIBUTES: &[Attribute<NicAttributes>] = &[
+    integer!("MSS", mss, 1, 8_192, "Payload bytes in a full packet."),
+    integer!("MaxPSNRange", max_psn_range, 1, 32_640, "Packets allowed beyond the cumulative PSN."),
+    Attribute {
+        name: "InitialPsn",
+        kind: Kind::Integer {
+            min: 0,
+            max: 0xff_ffff,
+            get: |a| a.initial_psn.map_or(0, |psn| u64::from(psn.value())),
+            set: |a, value| a.initial_psn = Some(Psn::masked(value)),
+        },
+        doc: "The first PSN of every QP.",
+    },
+    Attribute {
+        name: "DataRate",
+        kind: Kind::Rate { get: |a| a.data_rate, set: |a, rate| a.data_rate = rate },
+        doc: "The NIC's rate; its link runs at the lower of both ends' rates.",
+    },
+    time!("Delay", delay, Duration::ZERO, Duration::from_secs(1), "The delay of the NIC's link."),
+    time!(
+        "ConfigBaseRTT",
+        config_base_rtt,
+        Duration::from_ps(1),
+        Duration::from_secs(1),
+        "The round trip that the window is computed from."
+    ),
+    flag!(
+        "TrimmingEnabled",
+        trimming_enabled,
+        "Marks packets as trimmable and answers trimmed ones with NACKs."
+    ),
+    flag!(
+        "UseDistinctDSCPForRetransmits",
+        use_distinct_dscp_for_retransmits,
+        "Every retransmission carries the trimmable-retransmission codepoint."
+    ),
+    integer!(
+        "SACKLossMinRetxPkts",
+        sack_loss_min_retx_pkts,
+        0,
+        32_640,
+        "How many PSNs below the highest listed one a packet may be before it is presumed lost."
+    ),
+    flag!(
+        "SackGapRecoveryGate",
+        sack_gap_recovery_gate,
+        "No further gaps are looked for until the recovery point is acknowledged."
+    ),
+    time!(
+        "InitialAckTimeout",
+        initial_ack_timeout,
+        Duration::from_ns(1),
+        Duration::from_secs(8),
+        "The base retransmission timeout."
+    ),
+    integer!("LinearRetryCount", linear_retry_count, 0, 7, "Timers that run at the base timeout."),
+    integer!(
+        "ExponentialRetryCount",
+        exponential_retry_count,
+        0,
+        25,
+        "Timers that double; 25 means that a packet is retried for ever."
+    ),
+    flag!(
+        "FixedRexmitTimeEnable",
+        fixed_rexmit_time_enable,
+        "Every timer runs at the base timeout."
+    ),
+    Attribute {
+        name: "RTTTimestampMode",
+        kind: Kind::Choice {
+            names: &["LocalDatabase", "WireTimestamp"],
+            get: |a| usize::from(a.rtt_timestamp_mode == RttTimestampMode::WireTimestamp),
+            set: |a, index| {
+                a.rtt_timestamp_mode =
+                    [RttTimestampMode::LocalDatabase, RttTimestampMode::WireTimestamp][index];
+            },
+        },
+        doc: "How round-trip times are sampled.",
+    },
+    integer!("EntropyMaskBits", entropy_mask_bits, 0, 8, "The entropy set has 2^this values."),
+    integer!(
+        "StartingPortOffset",
+        starting_port_offset,
+        0,
+        65_535,
+        "The first entropy value of the set."
+    ),
+    integer!("UdpPort", udp_port, 1, 65_535, "UDP destination port of every packet."),
+    flag!("Icrc", icrc, "Frames end in the RoCEv2 ICRC."),
+    codepoint!("DscpNoTrim", no_trim, "Codepoint of packets that are not trimmed."),
+    codepoint!("DscpTrimmable", trimmable, "Codepoint of trimmable first transmissions."),
+    codepoint!(
+        "DscpTrimmableRetransmission",
+        trimmable_rtx,
+        "Codepoint of trimmable retransmissions."
+    ),
+    codepoint!("DscpTrimmed", trimmed, "Codepoint of packets trimmed on the way."),
+    codepoint!(
+        "DscpTrimmedLastHop",
+        trimmed_last_hop,
+        "Codepoint of packets trimmed on the last hop."
+    ),
+    codepoint!("DscpControl", control, "Codepoint of ACKs, SACKs and NACKs."),
+    Attribute {
+        name: "QpTombstoneTime",
+        kind: Kind::Time {
+            min: Duration::ZERO,
+            max: Duration::from_secs(3_600),
+            get: NicAttributes::tombstone_time,
+            set: |a, time| a.qp_tombstone_time = Some(time),
+        },
+        doc: "How long a closed receiving side is remembered.",
+    },
+    integer!(
+        "MaxTombstones",
+        max_tombstones,
+        0,
+        1_048_576,
+        "How many closed receiving sides are remembered; the oldest go first."
+    ),
+];
