@@ -21,3 +21,5 @@ pub mod config;
 pub mod node;
 pub mod trace;
 pub mod wire;
+
+pub mod switch;
