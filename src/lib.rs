@@ -22,4 +22,5 @@ pub mod node;
 pub mod trace;
 pub mod wire;
 
+pub mod nic;
 pub mod switch;

@@ -1,0 +1,60 @@
+//! What a NIC counts.
+
+use serde::Serialize;
+
+/// A NIC's counters since it started. The names are those of the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NicCounters {
+    /// Packets sent.
+    pub pkts_sent: u64,
+    /// Packets received and understood.
+    pub pkts_rcvd: u64,
+    /// Data packets sent, retransmissions too.
+    pub write_pkts_sent: u64,
+    /// Untrimmed data packets received.
+    pub write_pkts_rcvd: u64,
+    /// Cumulative ACKs sent.
+    pub ack_pkts_sent: u64,
+    /// Cumulative ACKs received.
+    pub ack_pkts_rcvd: u64,
+    /// SACKs sent.
+    pub sack_pkts_sent: u64,
+    /// SACKs received.
+    pub sack_pkts_rcvd: u64,
+    /// NACKs sent.
+    pub nack_pkts_sent: u64,
+    /// NACKs received.
+    pub nack_pkts_rcvd: u64,
+    /// Trimmed data packets received.
+    pub trimmed_pkts_rcvd: u64,
+    /// Messages posted.
+    pub wqes_created: u64,
+    /// Messages covered by a cumulative ACK.
+    pub wqes_completed: u64,
+    /// Messages received whole.
+    pub messages_rcvd: u64,
+    /// Data packets that arrived ahead of a gap.
+    pub out_of_order_events: u64,
+    /// Data packets that had arrived before.
+    pub dup_events: u64,
+    /// Retransmission timers that expired on an outstanding packet.
+    pub rto: u64,
+    /// Retransmissions handed to the egress queue, whatever the cause.
+    pub rtx: u64,
+    /// Retransmissions caused by NACKs.
+    pub rtx_nack: u64,
+    /// Retransmissions caused by SACK gaps.
+    pub rtx_sack_gap: u64,
+    /// Retransmissions caused by timeouts.
+    pub rtx_timeout: u64,
+    /// Completion re-requests sent.
+    pub completion_rerequests: u64,
+    /// Sides of QPs created.
+    pub qp_created: u64,
+    /// Sides of QPs closed.
+    pub qp_closed: u64,
+    /// QPs that went into the error state.
+    pub qp_error: u64,
+    /// Data packets received with a CE mark.
+    pub ecn_marked_rcvd: u64,
+}

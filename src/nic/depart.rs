@@ -1,0 +1,167 @@
+//! The port: packets become frames and leave.
+
+use super::Nic;
+use super::egress::{DataPacket, Departing, Next};
+use super::requester::Requester;
+use crate::node::{Ctx, Frame};
+use crate::trace::{Direction, Event, PacketEvent, QpAddress, RetransmitCause};
+use crate::wire::bth::Bth;
+use crate::wire::meth::Meth;
+use crate::wire::opcode::Kind;
+use crate::wire::packet::{Body, Ecn, Packet, wire_bytes};
+use crate::wire::qpn::Qpn;
+use crate::wire::reth::Reth;
+use crate::wire::role::Role;
+use crate::wire::tseth::Tseth;
+
+impl Nic {
+    /// The next frame whose last bit leaves at `ctx.now`; the port goes on with
+    /// the one behind it.
+    // spec: WIRE-7, WIRE-8, TIME-7
+    pub(super) fn next_departed(&mut self, ctx: &mut Ctx<'_>) -> Option<Frame> {
+        loop {
+            if let Some(departing) = self.egress.port.finish(ctx.now) {
+                return Some(self.departed(ctx, departing));
+            }
+            if !self.egress.port.is_idle() {
+                return None;
+            }
+            let next = self.egress.take_next()?;
+            self.start(ctx, next);
+        }
+    }
+
+    // spec: WIRE-8
+    fn departed(&mut self, ctx: &mut Ctx<'_>, departing: Departing) -> Frame {
+        if let Some((qpn, psn, transmission)) = departing.timed {
+            let now = ctx.now;
+            self.with_requester(qpn, |requester, env| {
+                requester.on_serialized(env, psn, transmission, now);
+            });
+        }
+        self.count_sent(departing.event.kind);
+        ctx.record_packet(|| Event::Packet(departing.event));
+        departing.frame
+    }
+
+    fn count_sent(&mut self, kind: Kind) {
+        self.counters.pkts_sent += 1;
+        match kind {
+            Kind::Write => self.counters.write_pkts_sent += 1,
+            Kind::Ack => self.counters.ack_pkts_sent += 1,
+            Kind::Sack => self.counters.sack_pkts_sent += 1,
+            Kind::Nack => self.counters.nack_pkts_sent += 1,
+            Kind::Probe | Kind::Unsupported => {}
+        }
+    }
+
+    /// The port starts to send what is next; a packet of a QP that is closed or
+    /// in error meanwhile is discarded.
+    // spec: RTO-11
+    fn start(&mut self, ctx: &mut Ctx<'_>, next: Next) {
+        let departing = match next {
+            Next::Control(packet) => Some(self.emit_frame(ctx, &packet, None, None)),
+            Next::Data(data) => self.build_data(ctx, &data),
+        };
+        if let Some(departing) = departing {
+            let bytes = wire_bytes(departing.frame.len());
+            self.egress.port.start(ctx.now, bytes, departing);
+        }
+    }
+
+    fn emit_frame(
+        &self,
+        ctx: &mut Ctx<'_>,
+        packet: &Packet<'_>,
+        local: Option<Qpn>,
+        cause: Option<RetransmitCause>,
+    ) -> Departing {
+        let mut frame = ctx.frames.take();
+        packet.emit(&self.format, self.config.macs, &mut frame);
+        let direction = if cause.is_some() { Direction::ReTx } else { Direction::Tx };
+        let event = PacketEvent {
+            direction,
+            kind: packet.bth.opcode.kind(),
+            local: QpAddress { ip: packet.source, qpn: local.unwrap_or(Qpn::NONE) },
+            remote: QpAddress { ip: packet.destination, qpn: packet.bth.destination_qp },
+            psn: packet.bth.psn,
+            wire_bytes: wire_bytes(frame.len()) as u32,
+            entropy: packet.entropy,
+            role: packet.role,
+            ack_request: packet.bth.ack_request,
+            cause,
+        };
+        Departing { frame, timed: None, event }
+    }
+
+    fn build_data(&self, ctx: &mut Ctx<'_>, data: &DataPacket) -> Option<Departing> {
+        let requester = self.requesters.get(&data.qpn).filter(|q| q.error().is_none())?;
+        let segment = data.outgoing.segment;
+        let source = segment.work.local_va + u64::from(segment.offset);
+        let payload = match segment.length {
+            0 => &[],
+            length => self.memory.read(segment.work.lkey, source, length as usize)?,
+        };
+        let packet = self.data_packet(requester, data, payload);
+        let mut departing = self.emit_frame(ctx, &packet, Some(data.qpn), data.outgoing.cause);
+        departing.timed =
+            data.outgoing.transmission.map(|number| (data.qpn, data.outgoing.psn, number));
+        Some(departing)
+    }
+
+    /// The packet with all its headers.
+    // spec: WIRE-1, WIRE-3, WIRE-4, WIRE-5, W-6, W-8, SEG-3, QP-6
+    fn data_packet<'a>(
+        &self,
+        requester: &Requester,
+        data: &DataPacket,
+        payload: &'a [u8],
+    ) -> Packet<'a> {
+        let DataPacket { outgoing, .. } = data;
+        let segment = outgoing.segment;
+        let connect = data.remote_qpn == Qpn::NONE;
+        let role = self.data_role(outgoing.cause.is_some());
+        let since_first = outgoing.psn.offset_from(requester.first_psn());
+        Packet {
+            source: self.config.ip,
+            destination: requester.remote().ip,
+            role: Some(role),
+            dscp: self.format.codepoints.dscp(role),
+            ecn: Ecn::Ect0,
+            entropy: data.entropy,
+            bth: Bth {
+                opcode: segment.opcode,
+                destination_qp: if connect { data.qpn } else { data.remote_qpn },
+                ack_request: data.ack_request,
+                retransmission: outgoing.cause.is_some(),
+                timestamp_present: data.timestamp.is_some(),
+                connect,
+                psn: outgoing.psn.wire(),
+            },
+            body: Body::Write {
+                meth: Meth {
+                    rqmsn: if connect { since_first as u16 } else { 0 },
+                    msn: segment.msn,
+                },
+                tseth: data.timestamp.map(|timestamp| Tseth { timestamp }),
+                reth: Reth {
+                    va: segment.work.remote_va.wrapping_add(u64::from(segment.offset)),
+                    rkey: segment.work.rkey,
+                    dma_length: segment.work.length,
+                },
+                payload,
+            },
+        }
+    }
+
+    /// The role of a data packet.
+    // spec: DSCP-1, DSCP-2, NACK-10
+    fn data_role(&self, retransmission: bool) -> Role {
+        let attributes = &self.config.attributes;
+        match (retransmission, attributes.trimming_enabled) {
+            (true, _) if attributes.use_distinct_dscp_for_retransmits => Role::TrimmableRtx,
+            (_, true) => Role::Trimmable,
+            (_, false) => Role::NoTrim,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! QPs to one peer: one congestion window, one place in the transmit scheduler.
+
+use std::collections::VecDeque;
+
+use crate::wire::qpn::Qpn;
+
+/// All QPs from this NIC to one remote IPv4 address.
+// spec: SCHED-1
+#[derive(Debug)]
+pub struct QpGroup {
+    window: u64,
+    in_flight: u64,
+    /// Retransmissions that wait in the group's QPs.
+    retransmissions: u32,
+    /// Completion re-requests that wait in the group's QPs.
+    rerequests: u32,
+    /// QPs with something to send, in the order of their turns.
+    turns: VecDeque<Qpn>,
+    members: u32,
+    /// Whether the group is in the scheduler's list.
+    pub listed: bool,
+}
+
+impl QpGroup {
+    /// A group without members and a fixed window of `window` bytes.
+    pub fn new(window: u64) -> Self {
+        Self {
+            window,
+            in_flight: 0,
+            retransmissions: 0,
+            rerequests: 0,
+            turns: VecDeque::new(),
+            members: 0,
+            listed: false,
+        }
+    }
+
+    /// Bytes in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Whether a packet may be put in flight.
+    // spec: SEG-6
+    pub fn has_room(&self) -> bool {
+        self.window > self.in_flight
+    }
+
+    /// Whether less than one nominal packet of room is left, or the window is
+    /// smaller than the SACK coalescing count.
+    // spec: ACK-4
+    pub fn is_nearly_full(&self, nominal_packet: u64) -> bool {
+        const SMALL_WINDOW: u64 = 4_095;
+        self.window < self.in_flight + nominal_packet || self.window < SMALL_WINDOW
+    }
+
+    /// A packet of `bytes` (IP datagram) is put in flight.
+    pub fn add_flight(&mut self, bytes: u32) {
+        self.in_flight += u64::from(bytes);
+    }
+
+    /// A packet of `bytes` has left the flight.
+    pub fn remove_flight(&mut self, bytes: u32) {
+        debug_assert!(self.in_flight >= u64::from(bytes), "bytes in flight never go below 0");
+        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+    }
+
+    /// A retransmission waits now.
+    pub fn add_retransmission(&mut self) {
+        self.retransmissions += 1;
+    }
+
+    /// `count` retransmissions wait no longer.
+    pub fn remove_retransmissions(&mut self, count: u32) {
+        self.retransmissions -= count;
+    }
+
+    /// Whether a retransmission waits.
+    pub fn retransmission_waits(&self) -> bool {
+        self.retransmissions > 0
+    }
+
+    /// A completion re-request waits now.
+    pub fn add_rerequest(&mut self) {
+        self.rerequests += 1;
+    }
+
+    /// `count` completion re-requests wait no longer.
+    pub fn remove_rerequests(&mut self, count: u32) {
+        self.rerequests -= count;
+    }
+
+    /// Whether one of its QPs may send now.
+    // spec: SCHED-4
+    pub fn is_ready(&self) -> bool {
+        !self.turns.is_empty() && (self.has_room() || self.rerequests > 0)
+    }
+
+    /// Puts a QP that has something to send at the end of the turns.
+    pub fn queue_turn(&mut self, qpn: Qpn) {
+        self.turns.push_back(qpn);
+    }
+
+    /// Takes the first QP in turn for which `can_send` holds.
+    // spec: SCHED-5
+    pub fn take_turn(&mut self, mut can_send: impl FnMut(Qpn) -> bool) -> Option<Qpn> {
+        let index = self.turns.iter().position(|qpn| can_send(*qpn))?;
+        self.turns.remove(index)
+    }
+
+    /// Takes a QP out of the turns.
+    pub fn drop_turn(&mut self, qpn: Qpn) {
+        self.turns.retain(|other| *other != qpn);
+    }
+
+    /// A side of a QP joins.
+    pub fn join(&mut self) {
+        self.members += 1;
+    }
+
+    /// A side of a QP leaves; true when it was the last one.
+    // spec: SCHED-3
+    pub fn leave(&mut self) -> bool {
+        self.members -= 1;
+        self.members == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: SEG-6
+    #[test]
+    fn there_is_room_while_the_window_is_larger_than_the_flight() {
+        let mut group = QpGroup::new(8_312);
+        group.add_flight(4_156);
+        assert!(group.has_room());
+        group.add_flight(4_155);
+        assert!(group.has_room());
+        group.add_flight(1);
+        assert!(!group.has_room());
+    }
+
+    // spec: ACK-4
+    #[test]
+    fn nearly_full_means_less_than_a_nominal_packet_of_room() {
+        let mut group = QpGroup::new(3 * 4_156);
+        group.add_flight(2 * 4_156);
+        assert!(!group.is_nearly_full(4_156));
+        group.add_flight(1);
+        assert!(group.is_nearly_full(4_156));
+        assert!(QpGroup::new(4_094).is_nearly_full(64));
+        assert!(!QpGroup::new(4_095).is_nearly_full(64));
+    }
+}

@@ -1,0 +1,189 @@
+//! What acknowledgements, SACKs and NACKs do to the sending side.
+
+use super::{QpErrorReason, Requester, Sending};
+use crate::nic::sent_packets::SentState;
+use crate::nic::timers::Timer;
+use crate::time::Instant;
+use crate::trace::RetransmitCause;
+use crate::wire::neth::{NackReason, Neth};
+use crate::wire::psn::{Psn, PsnExt};
+use crate::wire::qpn::Qpn;
+use crate::wire::seth::Seth;
+
+/// A control packet that names what cannot be: it changes nothing.
+// spec: W-15
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refused;
+
+/// What a NACK did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NackNews {
+    /// The packet will be sent again.
+    Queued,
+    /// Nothing but the path mark counts: acknowledged, queued already, or about
+    /// an older sending.
+    Ignored,
+    /// The QP must go into the error state.
+    Fatal(QpErrorReason),
+}
+
+impl Requester {
+    /// The peer told its number for this QP; 0 tells nothing, and the first
+    /// number stays.
+    // spec: QP-6, W-11
+    fn learn_remote(&mut self, qpn: Qpn) {
+        if self.remote.qpn == Qpn::NONE {
+            self.remote.qpn = qpn;
+        }
+    }
+
+    /// The full number of a cumulative PSN, if it is one that this QP can have:
+    /// from the PSN before its first up to the highest sent.
+    // spec: W-15
+    fn possible_cumulative(&self, psn: Psn) -> Result<PsnExt, Refused> {
+        let full = PsnExt::nearest(psn, self.sent.cumulative());
+        let possible = self.first.prev()..self.sent.next_psn();
+        if possible.contains(&full) { Ok(full) } else { Err(Refused) }
+    }
+
+    /// A cumulative ACK carried `psn`; its full number is given back, for
+    /// [`Self::pop_completed`].
+    ///
+    /// # Errors
+    /// When the PSN is none that was sent.
+    // spec: ACK-7, W-15
+    pub fn on_ack(&mut self, env: &mut Sending<'_>, psn: Psn) -> Result<PsnExt, Refused> {
+        let cumulative = self.possible_cumulative(psn)?;
+        self.retire_through(env, cumulative);
+        Ok(cumulative)
+    }
+
+    /// A SACK arrived.
+    ///
+    /// # Errors
+    /// When its cumulative PSN or its bitmap names what was not sent.
+    // spec: SACK-8, LOSS-1, W-15
+    pub fn on_sack(&mut self, env: &mut Sending<'_>, seth: &Seth) -> Result<(), Refused> {
+        let cumulative = self.possible_cumulative(seth.cumulative)?;
+        let below = u64::from(seth.sack_offset.min(0).unsigned_abs());
+        let base = cumulative.minus(below).plus(seth.sack_offset.max(0) as u64);
+        let listed = |bit: u32| base.plus(u64::from(bit));
+        let highest = (seth.bitmap != 0).then(|| listed(63 - seth.bitmap.leading_zeros()));
+        if highest.is_some_and(|psn| psn >= self.sent.next_psn()) {
+            return Err(Refused);
+        }
+        self.learn_remote(seth.source_qp);
+        self.retire_through(env, cumulative);
+        let mut bits = seth.bitmap;
+        while bits != 0 {
+            self.retire(env, listed(bits.trailing_zeros()));
+            bits &= bits - 1;
+        }
+        if let Some(highest) = highest {
+            self.find_gaps(env, highest);
+        }
+        Ok(())
+    }
+
+    /// Everything at or below `cumulative` is acknowledged; the PSN window moves.
+    // spec: ACK-7, SEG-5
+    fn retire_through(&mut self, env: &mut Sending<'_>, cumulative: PsnExt) {
+        while let Some((psn, packet)) = self.sent.pop_through(cumulative) {
+            self.forget(env, psn, packet.state, packet.flight_bytes);
+        }
+        if self.recovery.is_some_and(|point| cumulative >= point) {
+            self.recovery = None;
+        }
+    }
+
+    /// `psn` is acknowledged by a bitmap.
+    // spec: SACK-8
+    fn retire(&mut self, env: &mut Sending<'_>, psn: PsnExt) {
+        let Some(packet) = self.sent.get_mut(psn) else { return };
+        let state = core::mem::replace(&mut packet.state, SentState::Retired);
+        let bytes = packet.flight_bytes;
+        self.forget(env, psn, state, bytes);
+    }
+
+    /// Takes a packet that stood at `state` out of the flight or the queue.
+    // spec: ACK-7
+    fn forget(&mut self, env: &mut Sending<'_>, psn: PsnExt, state: SentState, bytes: u32) {
+        match state {
+            SentState::InFlight => env.group.remove_flight(bytes),
+            SentState::Queued(_) => {
+                self.retransmissions.retain(|queued| *queued != psn);
+                env.group.remove_retransmissions(1);
+            }
+            SentState::BackingOff | SentState::Retired => {}
+        }
+    }
+
+    /// Queues what is outstanding far below `highest`, the highest PSN that a
+    /// SACK listed.
+    // spec: LOSS-1, LOSS-2, LOSS-4, LOSS-5, LOSS-7
+    fn find_gaps(&mut self, env: &mut Sending<'_>, highest: PsnExt) {
+        if self.recovery.is_some() && self.limits.recovery_gate {
+            return;
+        }
+        let allowance = u64::from(self.limits.sack_loss_min_retx_pkts);
+        let mut psn = self.sent.cumulative().next();
+        let mut found = false;
+        while psn.plus(allowance) < highest {
+            if let Some(packet) = self.sent.get_mut(psn)
+                && packet.state == SentState::InFlight
+                && !packet.gap_queued
+            {
+                packet.gap_queued = true;
+                self.queue(env, psn, RetransmitCause::SackGap);
+                found = true;
+            }
+            psn = psn.next();
+        }
+        if found {
+            self.recovery = Some(self.sent.next_psn().prev());
+        }
+    }
+
+    /// A NACK arrived; `retransmission` is the RTX bit that it copied.
+    ///
+    /// # Errors
+    /// When it names a packet that was not sent.
+    // spec: NACK-5, NACK-11, RTO-9, W-11, W-15
+    pub fn on_nack(
+        &mut self,
+        env: &mut Sending<'_>,
+        neth: &Neth,
+        retransmission: bool,
+        now: Instant,
+    ) -> Result<NackNews, Refused> {
+        let psn = PsnExt::nearest(neth.psn, self.sent.cumulative());
+        if !(self.first..self.sent.next_psn()).contains(&psn) {
+            return Err(Refused);
+        }
+        self.learn_remote(neth.source_qp);
+        if neth.reason == NackReason::UnexpectedEvent {
+            return Ok(NackNews::Fatal(QpErrorReason::RemoteAccessError));
+        }
+        let Some(packet) = self.sent.get_mut(psn) else { return Ok(NackNews::Ignored) };
+        if packet.state != SentState::InFlight || packet.retransmission != retransmission {
+            return Ok(NackNews::Ignored);
+        }
+        if !env.schedule.allows(packet.nacks) {
+            return Ok(NackNews::Fatal(QpErrorReason::NackRetryExceeded));
+        }
+        packet.nacks += 1;
+        match neth.reason {
+            NackReason::Trimmed | NackReason::TrimmedLastHop | NackReason::PsnOutOfWindow => {
+                self.queue(env, psn, RetransmitCause::Nack);
+            }
+            _ => {
+                packet.state = SentState::BackingOff;
+                env.group.remove_flight(packet.flight_bytes);
+                let transmission = packet.transmissions;
+                let timer = Timer::Backoff { qpn: self.local.qpn, psn, transmission };
+                env.timers.set(now + self.limits.initial_ack_timeout, timer);
+            }
+        }
+        Ok(NackNews::Queued)
+    }
+}

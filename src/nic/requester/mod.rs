@@ -1,0 +1,437 @@
+//! The sending side of a QP.
+
+mod counts;
+mod feedback;
+mod message;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use super::counters::NicCounters;
+use super::group::QpGroup;
+use super::retransmit::RetransmitSchedule;
+use super::sent_packets::{SentPacket, SentPackets, SentState};
+use super::timers::{Timer, Timers};
+use crate::config::{NicAttributes, RttTimestampMode};
+use crate::time::{Duration, Instant};
+use crate::trace::{QpAddress, RetransmitCause};
+use crate::wire::packet::{DATA_IP_OVERHEAD, ICRC, TSETH};
+use crate::wire::psn::PsnExt;
+use crate::wire::qpn::{Qpn, RKey};
+
+pub use counts::RetransmitCounts;
+pub use feedback::{NackNews, Refused};
+pub use message::{Message, Segment};
+
+/// Why a QP is in the error state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QpErrorReason {
+    /// A packet's retransmission budget is used up.
+    RetryExceeded,
+    /// A packet's budget of NACK-caused retransmissions is used up.
+    NackRetryExceeded,
+    /// The peer refused access to its memory, or met something unexpected.
+    RemoteAccessError,
+}
+
+impl QpErrorReason {
+    /// The reason in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RetryExceeded => "retry budget exceeded",
+            Self::NackRetryExceeded => "NACK retry budget exceeded",
+            Self::RemoteAccessError => "remote access error",
+        }
+    }
+}
+
+/// What a sending side shares with its NIC, lent to each call.
+pub struct Sending<'a> {
+    /// The QP's group.
+    pub group: &'a mut QpGroup,
+    /// The NIC's timers.
+    pub timers: &'a mut Timers,
+    /// The NIC's counters.
+    pub counters: &'a mut NicCounters,
+    /// The NIC's retransmission schedule.
+    pub schedule: RetransmitSchedule,
+}
+
+/// What every sending side of a NIC has in common.
+#[derive(Clone, Copy, Debug)]
+pub struct RequesterLimits {
+    /// Payload bytes in a full packet.
+    pub mss: u32,
+    /// Packets allowed beyond the cumulative PSN.
+    pub max_psn_range: u32,
+    /// Bytes of a data packet's IP datagram beside its payload.
+    pub overhead: u32,
+    /// Reorder allowance of SACK-gap loss detection.
+    pub sack_loss_min_retx_pkts: u32,
+    /// No gaps are looked for during loss recovery.
+    pub recovery_gate: bool,
+    /// Half of the period of completion re-requests.
+    pub initial_ack_timeout: Duration,
+}
+
+impl RequesterLimits {
+    /// What a NIC with these attributes gives its sending sides.
+    // spec: SEG-6, WIRE-9, W-3
+    pub fn new(attributes: &NicAttributes) -> Self {
+        let timestamped = attributes.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
+        let overhead = DATA_IP_OVERHEAD
+            + if timestamped { TSETH } else { 0 }
+            + if attributes.icrc { ICRC } else { 0 };
+        Self {
+            mss: attributes.mss,
+            max_psn_range: attributes.max_psn_range,
+            overhead: overhead as u32,
+            sack_loss_min_retx_pkts: attributes.sack_loss_min_retx_pkts,
+            recovery_gate: attributes.sack_gap_recovery_gate,
+            initial_ack_timeout: attributes.initial_ack_timeout,
+        }
+    }
+}
+
+/// A packet that is to be handed to the egress queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    /// Its PSN.
+    pub psn: PsnExt,
+    /// Which sending of the packet this is; `None` for a completion re-request,
+    /// which starts no timer.
+    pub transmission: Option<u32>,
+    /// Why it is sent again; `None` for a first transmission.
+    pub cause: Option<RetransmitCause>,
+    /// Which part of which message it carries.
+    pub segment: Segment,
+}
+
+/// The sending side of a QP.
+// spec: QP-1, QP-7
+#[derive(Debug)]
+pub struct Requester {
+    local: QpAddress,
+    remote: QpAddress,
+    limits: RequesterLimits,
+    first: PsnExt,
+    sent: SentPackets,
+    /// Messages that no cumulative ACK covers yet, in PSN order.
+    messages: VecDeque<Message>,
+    /// How many of `messages`, from the front, have all segments issued.
+    issued: usize,
+    next_msn: u16,
+    retransmissions: VecDeque<PsnExt>,
+    rerequests: VecDeque<PsnExt>,
+    /// During loss recovery: the PSN that ends it.
+    recovery: Option<PsnExt>,
+    error: Option<QpErrorReason>,
+    counts: RetransmitCounts,
+    /// Whether the QP is in its group's turns.
+    pub in_turns: bool,
+}
+
+impl Requester {
+    /// A sending side from `local` to the NIC at `peer`, whose number is not known yet.
+    pub fn new(
+        local: QpAddress,
+        peer: core::net::Ipv4Addr,
+        first: PsnExt,
+        limits: RequesterLimits,
+    ) -> Self {
+        Self {
+            local,
+            remote: QpAddress { ip: peer, qpn: Qpn::NONE },
+            limits,
+            first,
+            sent: SentPackets::new(first),
+            messages: VecDeque::new(),
+            issued: 0,
+            next_msn: 0,
+            retransmissions: VecDeque::new(),
+            rerequests: VecDeque::new(),
+            recovery: None,
+            error: None,
+            counts: RetransmitCounts::default(),
+            in_turns: false,
+        }
+    }
+
+    /// This end.
+    pub fn local(&self) -> QpAddress {
+        self.local
+    }
+
+    /// The other end; its number is [`Qpn::NONE`] until a SACK or NACK tells it.
+    // spec: QP-6
+    pub fn remote(&self) -> QpAddress {
+        self.remote
+    }
+
+    /// The QP's first PSN.
+    pub fn first_psn(&self) -> PsnExt {
+        self.first
+    }
+
+    /// The record of what was sent.
+    pub fn sent(&self) -> &SentPackets {
+        &self.sent
+    }
+
+    /// Why the QP is in the error state, when it is.
+    pub fn error(&self) -> Option<QpErrorReason> {
+        self.error
+    }
+
+    /// What it has sent again, by cause.
+    pub fn counts(&self) -> RetransmitCounts {
+        self.counts
+    }
+
+    /// How many messages no cumulative ACK covers yet.
+    pub fn messages_open(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether a message that may still be sent again is read from the region `lkey`.
+    // spec: PB-6
+    pub fn sends_from(&self, lkey: RKey) -> bool {
+        self.error.is_none() && self.messages.iter().any(|message| message.work.lkey == lkey)
+    }
+
+    /// Queues a message of `bytes` bytes behind the ones before it.
+    // spec: QP-3, QP-7
+    pub fn post(&mut self, work: super::WorkRequest) {
+        let first = self.messages.back().map_or(self.sent.next_psn(), |last| last.last().next());
+        self.messages.push_back(Message::new(work, first, self.next_msn, self.limits.mss));
+        self.next_msn = self.next_msn.wrapping_add(1);
+    }
+
+    /// Whether a retransmission (which needs room in the window) waits.
+    pub fn has_retransmission(&self) -> bool {
+        !self.retransmissions.is_empty()
+    }
+
+    /// Whether new data waits and the PSN window is open for it.
+    // spec: SEG-5
+    pub fn has_open_segment(&self) -> bool {
+        self.error.is_none()
+            && self.issued < self.messages.len()
+            && self.sent.span() < u64::from(self.limits.max_psn_range)
+    }
+
+    /// Whether it could send something, room in the window provided.
+    pub fn has_work(&self) -> bool {
+        self.has_retransmission() || !self.rerequests.is_empty() || self.has_open_segment()
+    }
+
+    /// Whether it can send something now.
+    // spec: NACK-9, DONE-2
+    pub fn can_send(&self, room: bool) -> bool {
+        !self.rerequests.is_empty() || (room && self.has_work())
+    }
+
+    /// Takes the next packet to send: a waiting retransmission first, then a
+    /// completion re-request, then the next segment. `now` dates SEND_COMPLETE.
+    // spec: NACK-8, SCHED-5
+    pub fn take_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
+        let room = env.group.has_room();
+        if room && let Some(psn) = self.retransmissions.pop_front() {
+            env.group.remove_retransmissions(1);
+            return self.resend(env, psn);
+        }
+        if let Some(last) = self.rerequests.pop_front() {
+            env.group.remove_rerequests(1);
+            return self.rerequest(env, last);
+        }
+        (room && self.has_open_segment()).then(|| self.next_segment(env, now))?
+    }
+
+    // spec: NACK-10, SEG-6
+    fn resend(&mut self, env: &mut Sending<'_>, psn: PsnExt) -> Option<Outgoing> {
+        let packet = self.sent.get_mut(psn)?;
+        let SentState::Queued(cause) = packet.state else { return None };
+        packet.state = SentState::InFlight;
+        packet.transmissions += 1;
+        packet.retransmission = true;
+        env.group.add_flight(packet.flight_bytes);
+        env.counters.rtx += 1;
+        match cause {
+            RetransmitCause::Timeout => env.counters.rtx_timeout += 1,
+            RetransmitCause::Nack => env.counters.rtx_nack += 1,
+            RetransmitCause::SackGap => env.counters.rtx_sack_gap += 1,
+            RetransmitCause::Rerequest => {}
+        }
+        self.counts.add(cause);
+        let transmission = Some(packet.transmissions);
+        let segment = self.segment(psn)?;
+        Some(Outgoing { psn, transmission, cause: Some(cause), segment })
+    }
+
+    // spec: DONE-2
+    fn rerequest(&mut self, env: &mut Sending<'_>, last: PsnExt) -> Option<Outgoing> {
+        env.counters.completion_rerequests += 1;
+        self.counts.add(RetransmitCause::Rerequest);
+        let segment = self.segment(last)?;
+        let cause = Some(RetransmitCause::Rerequest);
+        Some(Outgoing { psn: last, transmission: None, cause, segment })
+    }
+
+    // spec: SEG-1, SEG-6
+    fn next_segment(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
+        let message = self.messages.get_mut(self.issued)?;
+        let segment = message.segment(self.sent.next_psn())?;
+        let flight_bytes = segment.length + self.limits.overhead;
+        let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
+        env.group.add_flight(flight_bytes);
+        if segment.ends_message {
+            self.issued += 1;
+            message.send_complete = Some(now);
+            let check = now + self.limits.initial_ack_timeout * 2;
+            env.timers.set(check, Timer::Rerequest { qpn: self.local.qpn, last: psn });
+        }
+        Some(Outgoing { psn, transmission: Some(1), cause: None, segment })
+    }
+
+    /// The part of its message that `psn` carries.
+    pub fn segment(&self, psn: PsnExt) -> Option<Segment> {
+        let index = self.messages.partition_point(|message| message.last() < psn);
+        self.messages.get(index)?.segment(psn)
+    }
+
+    /// The oldest message that is complete: the last packet of which lies at or
+    /// below `acknowledged`, a cumulative ACK's PSN.
+    // spec: ACK-9, DONE-1
+    pub fn pop_completed(&mut self, acknowledged: PsnExt) -> Option<Message> {
+        let message = self.messages.pop_front_if(|message| {
+            message.send_complete.is_some() && message.last() <= acknowledged
+        })?;
+        self.issued -= 1;
+        Some(message)
+    }
+
+    /// A sending's last bit has left: its timer starts, unless the packet has
+    /// been acknowledged or queued again meanwhile.
+    // spec: WIRE-8, RTO-1, RTO-3
+    pub fn on_serialized(
+        &mut self,
+        env: &mut Sending<'_>,
+        psn: PsnExt,
+        transmission: u32,
+        now: Instant,
+    ) {
+        let Some(packet) = self.sent.get(psn) else { return };
+        if packet.state == SentState::InFlight && packet.transmissions == transmission {
+            let timer = Timer::Retransmit { qpn: self.local.qpn, psn, transmission };
+            env.timers.set(env.schedule.expiry(now, packet.timer), timer);
+        }
+    }
+
+    /// Whether `timer`, one of this QP's, still means something.
+    pub fn timer_is_live(&self, timer: &Timer) -> bool {
+        let matches = |psn: &PsnExt, transmission: u32, state: SentState| {
+            self.sent
+                .get(*psn)
+                .is_some_and(|packet| packet.state == state && packet.transmissions == transmission)
+        };
+        self.error.is_none()
+            && match timer {
+                Timer::Retransmit { psn, transmission, .. } => {
+                    matches(psn, *transmission, SentState::InFlight)
+                }
+                Timer::Backoff { psn, transmission, .. } => {
+                    matches(psn, *transmission, SentState::BackingOff)
+                }
+                Timer::Rerequest { last, .. } => {
+                    self.messages.front().is_some_and(|oldest| oldest.last() <= *last)
+                }
+            }
+    }
+
+    /// A live timer of this QP fired at `now`.
+    ///
+    /// # Errors
+    /// The reason for which the QP must go into the error state.
+    pub fn on_timer(
+        &mut self,
+        env: &mut Sending<'_>,
+        timer: Timer,
+        now: Instant,
+    ) -> Result<(), QpErrorReason> {
+        match timer {
+            Timer::Retransmit { psn, .. } => self.on_timeout(env, psn),
+            Timer::Backoff { psn, .. } => {
+                self.queue(env, psn, RetransmitCause::Nack);
+                Ok(())
+            }
+            Timer::Rerequest { last, .. } => {
+                self.on_rerequest_check(env, last, now);
+                Ok(())
+            }
+        }
+    }
+
+    // spec: RTO-2, RTO-7, RTO-8
+    fn on_timeout(&mut self, env: &mut Sending<'_>, psn: PsnExt) -> Result<(), QpErrorReason> {
+        let Some(packet) = self.sent.get_mut(psn) else { return Ok(()) };
+        env.counters.rto += 1;
+        if !env.schedule.allows(packet.timeouts) {
+            return Err(QpErrorReason::RetryExceeded);
+        }
+        packet.timeouts += 1;
+        packet.timer += 1;
+        self.queue(env, psn, RetransmitCause::Timeout);
+        Ok(())
+    }
+
+    // spec: DONE-2
+    fn on_rerequest_check(&mut self, env: &mut Sending<'_>, last: PsnExt, now: Instant) {
+        if self.sent.all_retired_through(last) && !self.rerequests.contains(&last) {
+            self.rerequests.push_back(last);
+            env.group.add_rerequest();
+        }
+        let next = now + self.limits.initial_ack_timeout * 2;
+        env.timers.set(next, Timer::Rerequest { qpn: self.local.qpn, last });
+    }
+
+    /// Queues an outstanding packet for retransmission ahead of new data.
+    // spec: LOSS-2, NACK-8, NACK-11, RTO-2, RTO-3
+    fn queue(&mut self, env: &mut Sending<'_>, psn: PsnExt, cause: RetransmitCause) {
+        let Some(packet) = self.sent.get_mut(psn) else { return };
+        if packet.state == SentState::InFlight {
+            env.group.remove_flight(packet.flight_bytes);
+        }
+        packet.state = SentState::Queued(cause);
+        if cause != RetransmitCause::Timeout {
+            packet.timer = 1;
+        }
+        self.retransmissions.push_back(psn);
+        env.group.add_retransmission();
+    }
+
+    /// Puts the QP into the error state: nothing of it is in flight or waits any longer.
+    // spec: RTO-11
+    pub fn fail(&mut self, group: &mut QpGroup, reason: QpErrorReason) {
+        self.release(group);
+        self.error = Some(reason);
+    }
+
+    /// Takes what the QP holds of its group's flight and queues back, before it
+    /// is closed or fails.
+    // spec: RTO-11
+    pub fn release(&mut self, group: &mut QpGroup) {
+        for (_, packet) in self.sent.iter_mut() {
+            if packet.state == SentState::InFlight {
+                group.remove_flight(packet.flight_bytes);
+            }
+            packet.state = SentState::Retired;
+        }
+        group.remove_retransmissions(self.retransmissions.len() as u32);
+        group.remove_rerequests(self.rerequests.len() as u32);
+        self.retransmissions.clear();
+        self.rerequests.clear();
+        group.drop_turn(self.local.qpn);
+        self.in_turns = false;
+    }
+}

@@ -1,0 +1,315 @@
+//! The receiving side of a QP.
+
+use std::collections::BTreeMap;
+
+use super::received::{Arrival, ReceivedPsns};
+use crate::trace::QpAddress;
+use crate::wire::cc_state::CcState;
+use crate::wire::psn::PsnExt;
+use crate::wire::seth::{PathMark, SackSubject, Seth};
+
+/// What a data packet tells the receiving side beside its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataArrival {
+    /// Its PSN.
+    pub psn: PsnExt,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Whether it is its message's last packet.
+    pub ends_message: bool,
+    /// Its message's length in bytes.
+    pub message_bytes: u32,
+    /// The ACK-request flag.
+    pub ack_request: bool,
+    /// The retransmit flag.
+    pub retransmission: bool,
+    /// Whether a switch marked it.
+    pub congestion_marked: bool,
+    /// Its UDP source port.
+    pub entropy: u16,
+    /// The timestamp it carried.
+    pub timestamp: Option<u16>,
+}
+
+/// What an arrival draws.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Response {
+    /// A SACK.
+    pub sack: bool,
+    /// A cumulative ACK.
+    pub ack: bool,
+}
+
+/// The receiving side of a QP.
+// spec: QP-1, RX-5
+#[derive(Debug)]
+pub struct Responder {
+    local: QpAddress,
+    remote: QpAddress,
+    first: PsnExt,
+    received: ReceivedPsns,
+    max_psn_range: u32,
+    /// Lengths of messages whose last packet has arrived ahead of a gap.
+    ends: BTreeMap<PsnExt, u32>,
+    messages: u32,
+    since_sack: u32,
+    marked_since_sack: bool,
+    received_bytes: u64,
+}
+
+impl Responder {
+    /// Data counts at least this much towards a SACK.
+    const COALESCING_MINIMUM: u32 = 1_024;
+    /// A SACK is due when the count passes this.
+    const COALESCING_LIMIT: u32 = 4_095;
+    /// CC_STATE counts received bytes in units of this.
+    const RECEIVED_UNIT: u64 = 256;
+    /// SETH names MaxPSNRange in units of this.
+    const RANGE_UNIT: u32 = 128;
+
+    /// A receiving side at `local` for the peer's QP `remote`, whose first PSN is `first`.
+    pub fn new(local: QpAddress, remote: QpAddress, first: PsnExt, max_psn_range: u32) -> Self {
+        Self {
+            local,
+            remote,
+            first,
+            received: ReceivedPsns::new(first, max_psn_range),
+            max_psn_range,
+            ends: BTreeMap::new(),
+            messages: 0,
+            since_sack: 0,
+            marked_since_sack: false,
+            received_bytes: 0,
+        }
+    }
+
+    /// This end.
+    pub fn local(&self) -> QpAddress {
+        self.local
+    }
+
+    /// The peer's end.
+    pub fn remote(&self) -> QpAddress {
+        self.remote
+    }
+
+    /// The QP's first PSN.
+    pub fn first_psn(&self) -> PsnExt {
+        self.first
+    }
+
+    /// The highest PSN received in order.
+    // spec: ACK-1
+    pub fn cumulative(&self) -> PsnExt {
+        self.received.cumulative()
+    }
+
+    /// PSNs held out of order.
+    pub fn held(&self) -> u32 {
+        self.received.held()
+    }
+
+    /// How many messages have arrived whole.
+    pub fn messages(&self) -> u32 {
+        self.messages
+    }
+
+    /// What `psn` would be if it arrived now.
+    pub fn classify(&self, psn: PsnExt) -> Arrival {
+        self.received.classify(psn)
+    }
+
+    /// A data packet that was received before has arrived again.
+    // spec: RX-7
+    pub fn accept_duplicate(&mut self, data: &DataArrival) -> Response {
+        let due = self.coalesce(data);
+        Response { sack: due || data.ack_request || data.retransmission, ack: data.ack_request }
+    }
+
+    /// A data packet whose payload has been written is recorded; the lengths of
+    /// the messages that are now whole go to `completed`.
+    // spec: RX-6, RX-8, ACK-2, SACK-2, SACK-3, SACK-4, SACK-5, SACK-6
+    pub fn accept(&mut self, data: &DataArrival, mut completed: impl FnMut(u32, u32)) -> Response {
+        self.received_bytes += u64::from(data.payload);
+        if data.ends_message {
+            self.ends.insert(data.psn, data.message_bytes);
+        }
+        let advance = self.received.insert(data.psn, data.ends_message, data.ack_request);
+        for _ in 0..advance.messages {
+            if let Some((_, bytes)) = self.ends.pop_first() {
+                completed(self.messages, bytes);
+            }
+            self.messages = self.messages.wrapping_add(1);
+        }
+        let whole = advance.messages > 0;
+        let due = self.coalesce(data);
+        Response {
+            sack: due || data.ack_request || data.retransmission || advance.asked || whole,
+            ack: data.ack_request || whole,
+        }
+    }
+
+    /// Counts a data packet towards the next SACK; true when that is due.
+    // spec: SACK-2, W-9
+    fn coalesce(&mut self, data: &DataArrival) -> bool {
+        self.since_sack =
+            self.since_sack.saturating_add(data.payload.max(Self::COALESCING_MINIMUM));
+        self.marked_since_sack |= data.congestion_marked;
+        self.since_sack > Self::COALESCING_LIMIT
+    }
+
+    /// The headers of the SACK that `data` draws.
+    // spec: SACK-7, SACK-9, W-9, W-10, RX-7
+    pub fn sack(&mut self, data: &DataArrival) -> (Seth, CcState) {
+        self.since_sack = 0;
+        let marked = core::mem::take(&mut self.marked_since_sack);
+        let block = self.received.next_sack_block();
+        let behind = data.psn.offset_from(self.cumulative());
+        let offset = behind.clamp(i64::from(i16::MIN), i64::from(i16::MAX)) as i16;
+        let seth = Seth {
+            ce_mark: if marked { PathMark::SkipOnce } else { PathMark::None },
+            subject: SackSubject::Data { ack_psn_offset: offset },
+            entropy: data.entropy,
+            source_qp: self.local.qpn,
+            cumulative: self.cumulative().wire(),
+            max_psn_range: u8::try_from(self.max_psn_range / Self::RANGE_UNIT).unwrap_or(u8::MAX),
+            sack_offset: block.offset,
+            bitmap: block.bitmap,
+        };
+        let units = self.received_bytes.div_ceil(Self::RECEIVED_UNIT);
+        let cc_state = CcState {
+            timestamp_or_service: data.timestamp.unwrap_or(0),
+            out_of_order: self.held().min(0x7fff) as u16,
+            restore_cwnd: false,
+            penalty: 0,
+            received_units: (units & 0xff_ffff) as u32,
+        };
+        (seth, cc_state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+    use crate::wire::psn::Psn;
+    use crate::wire::qpn::Qpn;
+
+    fn end(last: u8, qpn: u32) -> QpAddress {
+        QpAddress { ip: Ipv4Addr::new(10, 0, 0, last), qpn: Qpn::masked(qpn) }
+    }
+
+    fn responder() -> (PsnExt, Responder) {
+        let first = PsnExt::first(Psn::masked(0));
+        (first, Responder::new(end(2, 20), end(1, 10), first, 1_024))
+    }
+
+    fn data(psn: PsnExt, payload: u32) -> DataArrival {
+        DataArrival {
+            psn,
+            payload,
+            ends_message: false,
+            message_bytes: 100_000,
+            ack_request: false,
+            retransmission: false,
+            congestion_marked: false,
+            entropy: 50_000,
+            timestamp: None,
+        }
+    }
+
+    const NOTHING: Response = Response { sack: false, ack: false };
+    const SACK: Response = Response { sack: true, ack: false };
+    const BOTH: Response = Response { sack: true, ack: true };
+
+    // spec: SACK-2
+    #[test]
+    fn a_sack_is_drawn_when_the_count_passes_4095() {
+        let (first, mut responder) = responder();
+        assert_eq!(responder.accept(&data(first, 4_095), |_, _| ()), NOTHING);
+        assert_eq!(responder.accept(&data(first.plus(1), 1), |_, _| ()), SACK);
+        responder.sack(&data(first.plus(1), 1));
+        for psn in 2..5 {
+            assert_eq!(responder.accept(&data(first.plus(psn), 1), |_, _| ()), NOTHING);
+        }
+        assert_eq!(responder.accept(&data(first.plus(5), 1), |_, _| ()), SACK);
+    }
+
+    // spec: SACK-3, SACK-4, ACK-2
+    #[test]
+    fn flags_draw_acknowledgements_even_from_duplicates() {
+        let (first, mut responder) = responder();
+        let asks = DataArrival { ack_request: true, ..data(first, 1) };
+        assert_eq!(responder.accept(&asks, |_, _| ()), BOTH);
+        assert_eq!(responder.accept_duplicate(&asks), BOTH);
+        let again = DataArrival { retransmission: true, ..data(first, 1) };
+        assert_eq!(responder.accept_duplicate(&again), SACK);
+        assert_eq!(responder.accept_duplicate(&data(first, 0)), SACK, "counts towards coalescing");
+    }
+
+    // spec: RX-7, SACK-2
+    #[test]
+    fn duplicates_count_towards_coalescing_but_not_as_received_bytes() {
+        let (first, mut responder) = responder();
+        responder.accept(&data(first, 300), |_, _| ());
+        assert_eq!(responder.accept_duplicate(&data(first, 3_071)), NOTHING);
+        assert_eq!(responder.accept_duplicate(&data(first, 1)), SACK);
+        assert_eq!(responder.sack(&data(first, 1)).1.received_units, 2);
+    }
+
+    // spec: RX-8, SACK-6, ACK-2, ACK-5
+    #[test]
+    fn a_message_is_whole_when_no_gap_remains_before_its_last_packet() {
+        let (first, mut responder) = responder();
+        let mut whole = Vec::new();
+        let last = DataArrival { ends_message: true, ..data(first.plus(1), 1) };
+        assert_eq!(responder.accept(&last, |n, bytes| whole.push((n, bytes))), NOTHING);
+        assert_eq!(responder.accept(&data(first, 1), |n, bytes| whole.push((n, bytes))), BOTH);
+        assert_eq!((whole, responder.messages()), (vec![(0, 100_000)], 1));
+    }
+
+    // spec: SACK-5
+    #[test]
+    fn a_closed_gap_draws_a_sack_for_the_packet_that_asked() {
+        let (first, mut responder) = responder();
+        let asks = DataArrival { ack_request: true, ..data(first.plus(1), 1) };
+        assert_eq!(responder.accept(&asks, |_, _| ()), BOTH);
+        responder.sack(&asks);
+        assert_eq!(responder.accept(&data(first, 1), |_, _| ()), SACK);
+    }
+
+    // spec: SACK-7, SACK-9, W-9
+    #[test]
+    fn the_sack_says_what_drew_it_and_what_is_held() {
+        let (first, mut responder) = responder();
+        responder
+            .accept(&DataArrival { congestion_marked: true, ..data(first.plus(2), 1) }, |_, _| ());
+        let drew = data(first.plus(3), 4_096);
+        assert_eq!(responder.accept(&drew, |_, _| ()), SACK);
+        let (seth, cc_state) = responder.sack(&drew);
+        assert_eq!(seth.subject, SackSubject::Data { ack_psn_offset: 4 });
+        assert_eq!(seth.cumulative, first.prev().wire());
+        assert_eq!((seth.sack_offset, seth.bitmap), (1, 0b1100));
+        assert_eq!(
+            (seth.entropy, seth.source_qp, seth.max_psn_range),
+            (50_000, Qpn::masked(20), 8)
+        );
+        assert_eq!(seth.ce_mark, PathMark::SkipOnce, "a coalesced mark is not lost");
+        assert_eq!((cc_state.out_of_order, cc_state.received_units), (2, 17));
+        assert_eq!(responder.sack(&drew).0.ce_mark, PathMark::None);
+    }
+
+    // case B10: old data is answered with the current cumulative PSN and changes nothing.
+    // spec: RX-7
+    #[test]
+    fn a_replayed_message_changes_nothing() {
+        let (first, mut responder) = responder();
+        let last = DataArrival { ends_message: true, ack_request: true, ..data(first, 1) };
+        responder.accept(&last, |_, _| ());
+        responder.accept(&data(first.plus(1), 1), |_, _| ());
+        assert_eq!(responder.classify(first), Arrival::Duplicate);
+        assert_eq!(responder.accept_duplicate(&last), BOTH);
+        assert_eq!((responder.cumulative(), responder.messages()), (first.plus(1), 1));
+    }
+}
