@@ -23,4 +23,6 @@ pub mod trace;
 pub mod wire;
 
 pub mod nic;
+pub mod scenario;
 pub mod switch;
+pub mod workload;

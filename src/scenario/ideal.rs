@@ -1,0 +1,107 @@
+//! How long a scenario's flows would take at best.
+
+use super::topology::{LinkPlan, distances};
+use super::{Flow, Scenario, Topology};
+use crate::config::{NicAttributes, RttTimestampMode};
+use crate::time::Duration;
+use crate::wire::packet::{ACK_WIRE_BYTES, DATA_OVERHEAD, ICRC, TSETH};
+
+/// One direction of a link on a flow's way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Hop {
+    /// The link's number.
+    link: usize,
+    /// The end that sends.
+    side: usize,
+}
+
+/// Each flow's ideal completion time, in the scenario's order: what the
+/// bottleneck on its way needs for the bytes of all flows that share it, and
+/// what the last packet and its acknowledgement need beside that, on a network
+/// that is otherwise empty. `None` where nothing is paced.
+///
+/// A flow takes the first of its shortest ways. Its bottleneck is the link that
+/// needs longest for what passes it in that direction, the first one of equals.
+// spec: RC-9
+pub fn ideal_times(scenario: &Scenario, topology: &Topology) -> Vec<Option<Duration>> {
+    let paths: Vec<_> =
+        scenario.flows.iter().map(|flow| path(scenario, &topology.links, flow)).collect();
+    let mut loads = vec![[0_u64; 2]; topology.links.len()];
+    for (flow, path) in scenario.flows.iter().zip(&paths) {
+        for hop in path {
+            let load = &mut loads[hop.link][hop.side];
+            *load = load.saturating_add(flow_wire_bytes(flow, sender(scenario, flow)));
+        }
+    }
+    let ideal = |(flow, path): (&Flow, &Vec<Hop>)| {
+        let sender = sender(scenario, flow);
+        let time = ideal_time(&topology.links, &loads, flow, path, sender)?;
+        sender.paced.then_some(time)
+    };
+    scenario.flows.iter().zip(&paths).map(ideal).collect()
+}
+
+fn sender<'s>(scenario: &'s Scenario, flow: &Flow) -> &'s NicAttributes {
+    &scenario.nics[flow.from].attributes
+}
+
+fn ideal_time(
+    links: &[LinkPlan],
+    loads: &[[u64; 2]],
+    flow: &Flow,
+    path: &[Hop],
+    sender: &NicAttributes,
+) -> Option<Duration> {
+    let busy = |hop: &Hop| links[hop.link].rate.time_for(loads[hop.link][hop.side]);
+    // The first of equals: `max_by_key` alone gives the last one.
+    let bottleneck = path.iter().rev().max_by_key(|hop| busy(hop))?;
+    let packet = u64::from(flow.bytes.min(sender.mss)) + data_overhead(sender);
+    let ack = (ACK_WIRE_BYTES + if sender.icrc { ICRC } else { 0 }) as u64;
+    let mut unloaded = Duration::ZERO;
+    for link in path.iter().map(|hop| &links[hop.link]) {
+        unloaded += link.rate.time_for(packet) + link.delay;
+        unloaded += link.rate.time_for(ack) + link.delay;
+    }
+    let serialization = links[bottleneck.link].rate.time_for(packet);
+    Some(busy(bottleneck) + unloaded.saturating_sub(serialization))
+}
+
+/// What a data packet has on the wire beside its payload.
+// spec: SEG-4, WIRE-9, W-3
+fn data_overhead(nic: &NicAttributes) -> u64 {
+    let timestamped = nic.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
+    let extra = if timestamped { TSETH } else { 0 } + if nic.icrc { ICRC } else { 0 };
+    (DATA_OVERHEAD + extra) as u64
+}
+
+/// All bytes of a flow on the wire, each packet sent once.
+// spec: SEG-2, SEG-4
+fn flow_wire_bytes(flow: &Flow, sender: &NicAttributes) -> u64 {
+    let packets = u64::from(flow.bytes.div_ceil(sender.mss).max(1));
+    let message = u64::from(flow.bytes) + packets * data_overhead(sender);
+    message.saturating_mul(u64::from(flow.messages))
+}
+
+/// The first of the shortest ways of a flow; empty when there is none.
+fn path(scenario: &Scenario, links: &[LinkPlan], flow: &Flow) -> Vec<Hop> {
+    let distance = distances(scenario, links, flow.to);
+    let mut hops = Vec::new();
+    let mut node = flow.from;
+    while let Some(left) = distance[node].filter(|left| *left > 0) {
+        let nearer = |hop: &Hop| distance[far_end(links, *hop)] == Some(left - 1);
+        let Some(hop) = hops_from(links, node).find(nearer) else { break };
+        node = far_end(links, hop);
+        hops.push(hop);
+    }
+    hops
+}
+
+/// The ways out of `node`, in port order.
+fn hops_from(links: &[LinkPlan], node: usize) -> impl Iterator<Item = Hop> {
+    let hops = (0..links.len()).flat_map(|link| [Hop { link, side: 0 }, Hop { link, side: 1 }]);
+    hops.filter(move |hop| links[hop.link].ends[hop.side].node.0 as usize == node)
+}
+
+fn far_end(links: &[LinkPlan], hop: Hop) -> usize {
+    links[hop.link].ends[1 - hop.side].node.0 as usize
+}

@@ -1,0 +1,197 @@
+//! Reads scenario files. Everything that is wrong with a file is found in one
+//! go, each with its line and what to do about it.
+
+mod findings;
+mod flows;
+mod format;
+mod links;
+mod names;
+mod nodes;
+mod section;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::{Flow, LinkSpec, NicSpec, Scenario, SwitchSpec, fault};
+use crate::config::Profile;
+use nodes::Defaults;
+
+pub use findings::ScenarioError;
+pub(super) use findings::{Findings, list};
+pub(super) use names::Names;
+pub(super) use section::{Section, whole};
+
+/// What the command line says in place of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Overrides {
+    /// The profile.
+    pub profile: Option<Profile>,
+    /// The seed of every random stream.
+    pub seed: Option<u64>,
+}
+
+const KEYS: [&str; 10] = [
+    "name",
+    "profile",
+    "seed",
+    "nic_defaults",
+    "switch_defaults",
+    "nic",
+    "switch",
+    "link",
+    "fault",
+    "write",
+];
+
+/// Reads the scenario `text`; `file` is its file's name, for messages and as
+/// the scenario's name when the text gives none.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the file. When the text is not
+/// TOML, only that.
+// spec: WL-1, TIME-3
+pub fn parse(
+    text: &str,
+    file: &str,
+    overrides: &Overrides,
+) -> Result<Scenario, Vec<ScenarioError>> {
+    let findings = Findings::new(file, text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        findings.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()));
+    }
+    let scenario = match errors.is_empty() {
+        true => read(&table, file, overrides, &findings),
+        false => None,
+    };
+    match scenario.filter(|_| findings.is_empty()) {
+        Some(scenario) => Ok(scenario),
+        None => Err(findings.into_sorted()),
+    }
+}
+
+/// A part of the scenario with the section that it was read from.
+type Read<'a, T> = Vec<(Section<'a>, T)>;
+
+fn read<'a>(
+    table: &'a Spanned<DeTable<'a>>,
+    file: &str,
+    overrides: &Overrides,
+    findings: &'a Findings<'a>,
+) -> Option<Scenario> {
+    let top = Section::new("", table.span(), table.get_ref(), findings);
+    top.allow_keys(&KEYS);
+    let name = read_name(&top, file);
+    let seed = top.whole("seed", 0, u64::MAX);
+    let profile = read_profile(&top);
+    let profile = overrides.profile.or(profile).unwrap_or_default();
+    let (nics, switches) = read_nodes(&top, profile, findings);
+    let names = Names::new(&nics, &switches);
+    let links = read_links(&top, &nics, &names);
+    let (sections, flows) = read_flows(&top, &names);
+    let mut scenario = Scenario {
+        name,
+        seed: overrides.seed.or(seed).unwrap_or(1),
+        profile,
+        nics: parts(nics),
+        switches: parts(switches),
+        links: parts(links),
+        flows,
+    };
+    format::give_to_switches(&scenario.nics, &mut scenario.switches);
+    if !findings.is_empty() {
+        return None;
+    }
+    flows::check_reachable(&scenario, &sections, &names);
+    Some(scenario)
+}
+
+fn parts<T>(read: Read<'_, T>) -> Vec<T> {
+    read.into_iter().map(|(_, part)| part).collect()
+}
+
+fn read_name(top: &Section<'_>, file: &str) -> String {
+    let given = top
+        .optional("name", nodes::NAME, |value| value.as_str().filter(|name| nodes::is_name(name)));
+    match given {
+        Some(name) => name.to_owned(),
+        None => name_of_file(file),
+    }
+}
+
+/// The file's name without folder and ending, as far as a name may have its
+/// characters.
+fn name_of_file(file: &str) -> String {
+    let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
+    let fitting = |c: char| if nodes::is_name_character(c) { c } else { '-' };
+    let name: String = stem.chars().map(fitting).take(nodes::MAX_NAME).collect();
+    if nodes::is_name(&name) { name } else { "scenario".to_owned() }
+}
+
+// spec: TIME-3
+fn read_profile(top: &Section<'_>) -> Option<Profile> {
+    let wanted = format!("one of {}", list(Profile::ALL.iter().map(|profile| profile.name())));
+    top.optional("profile", &wanted, |value| Profile::from_name(value.as_str()?))
+}
+
+fn read_nodes<'a>(
+    top: &Section<'a>,
+    profile: Profile,
+    findings: &Findings<'_>,
+) -> (Read<'a, NicSpec>, Read<'a, SwitchSpec>) {
+    let defaults = Defaults::read(profile, top);
+    let nics = top.each("nic").into_iter().enumerate().map(|(index, section)| {
+        let nic = defaults.nic(&section, index);
+        (section, nic)
+    });
+    let switches = top.each("switch").into_iter().map(|section| {
+        let switch = defaults.switch(&section);
+        (section, switch)
+    });
+    let (nics, switches): (Vec<_>, Vec<_>) = (nics.collect(), switches.collect());
+    if !top.has("nic") {
+        findings.add_general("there is no NIC; add a [[nic]] section for each".to_owned());
+    }
+    nodes::check_unique(&nics, &switches);
+    format::check(&nics);
+    (nics, switches)
+}
+
+/// Reads the links, and the faults on them.
+fn read_links<'a>(
+    top: &Section<'a>,
+    nics: &Read<'a, NicSpec>,
+    names: &Names,
+) -> Read<'a, LinkSpec> {
+    let sections = top.each("link");
+    let all = sections.len();
+    let links = sections.into_iter().filter_map(|section| {
+        let link = links::read(&section, names)?;
+        Some((section, link))
+    });
+    let mut links: Vec<_> = links.collect();
+    // Ends that are nowhere have been found already; they would look like
+    // NICs without links and faults without links once more.
+    let complete = links.len() == all;
+    if complete {
+        links::check_ports(nics, &links);
+    }
+    links::settle_mtus(nics, &mut links);
+    for section in top.each("fault") {
+        fault::read(&section, names, links.iter_mut().map(|(_, link)| link), complete);
+    }
+    links
+}
+
+fn read_flows<'a>(top: &Section<'a>, names: &Names) -> (Vec<Section<'a>>, Vec<Flow>) {
+    let flows = top.each("write").into_iter().filter_map(|section| {
+        let flow = flows::read(&section, names)?;
+        Some((section, flow))
+    });
+    flows.unzip()
+}

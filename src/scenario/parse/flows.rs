@@ -1,0 +1,59 @@
+//! `[[write]]`: what is sent.
+
+use std::collections::BTreeMap;
+
+use super::names::Names;
+use super::section::{Section, size};
+use crate::nic::Nic;
+use crate::scenario::topology::{distances, plan_links};
+use crate::scenario::{Flow, Scenario};
+
+/// The most bytes of one flow: both ends hold all of them in memory.
+const MAX_FLOW: u64 = 1 << 36;
+/// The most messages of one flow; each may have a QP of its own.
+const MAX_MESSAGES: u64 = 1 << 20;
+/// How many messages are posted ahead when the file does not say.
+const DEFAULT_DEPTH: u64 = 128;
+
+/// Reads a flow; `None` when one of its ends or its size is not there.
+// spec: WL-1, W-8
+pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<Flow> {
+    section.allow_keys(&["from", "to", "bytes", "messages", "qp", "depth"]);
+    let ends = (names.nic(section, "from"), names.nic(section, "to"));
+    let wanted = "a size of at most 2 GiB, such as \"64 MiB\"";
+    let bytes = section.required("bytes", wanted, |value| {
+        size(value).filter(|bytes| *bytes <= u64::from(Nic::MAX_MESSAGE))
+    });
+    let messages = section.whole("messages", 1, MAX_MESSAGES).unwrap_or(1);
+    let qp = section.optional("qp", "\"one\" or \"each\"", |value| match value.as_str()? {
+        "one" => Some(true),
+        "each" => Some(false),
+        _ => None,
+    });
+    let depth = section.whole("depth", 1, MAX_MESSAGES).unwrap_or(DEFAULT_DEPTH);
+    let ((Some(from), Some(to)), Some(bytes)) = (ends, bytes) else { return None };
+    if from == to {
+        section.refuse_key("to", "a NIC does not send to itself; name another NIC");
+    }
+    if bytes * messages > MAX_FLOW {
+        section.refuse(&format!(
+            "{messages} messages of {bytes} bytes are more than the {MAX_FLOW} bytes of one flow; send fewer or smaller ones"
+        ));
+    }
+    let (messages, depth) = (messages as u32, depth as u32);
+    Some(Flow { from, to, bytes: bytes as u32, messages, one_qp: qp.unwrap_or(false), depth })
+}
+
+/// Refuses flows between NICs that no links join. Every NIC has its link.
+pub(super) fn check_reachable(scenario: &Scenario, sections: &[Section<'_>], names: &Names) {
+    let links = plan_links(scenario);
+    let mut by_receiver = BTreeMap::new();
+    for (flow, section) in scenario.flows.iter().zip(sections) {
+        let distance =
+            by_receiver.entry(flow.to).or_insert_with(|| distances(scenario, &links, flow.to));
+        if distance[flow.from].is_none() {
+            let (from, to) = (names.name(flow.from), names.name(flow.to));
+            section.refuse(&format!("no links lead from {from} to {to}; join them by a [[link]]"));
+        }
+    }
+}

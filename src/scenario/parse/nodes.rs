@@ -1,0 +1,142 @@
+//! `[[nic]]`, `[[switch]]` and the attributes that all of a kind start from.
+
+use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
+
+use toml::de::DeValue;
+
+use super::section::Section;
+use crate::config::{
+    Attribute, NIC_ATTRIBUTES, NicAttributes, Profile, SWITCH_ATTRIBUTES, SwitchAttributes,
+    set_attribute,
+};
+use crate::scenario::{NicSpec, SwitchSpec};
+
+/// The longest name of a node or a scenario, in characters.
+pub(super) const MAX_NAME: usize = 64;
+/// What a name may be.
+pub(super) const NAME: &str =
+    "1 to 64 letters A-Z a-z, digits, and the characters . _ -, the first a letter or digit";
+
+/// Whether `name` can name a node, a file and a namespace.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() <= MAX_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_name_character)
+}
+
+/// Whether `c` may be in a name.
+pub(super) fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// The attributes that nodes start from: the profile's with the file's defaults.
+pub(super) struct Defaults {
+    nic: NicAttributes,
+    switch: SwitchAttributes,
+}
+
+impl Defaults {
+    /// `top` is the whole file.
+    // spec: TIME-3
+    pub fn read(profile: Profile, top: &Section<'_>) -> Self {
+        let (mut nic, mut switch) = (profile.nic(), profile.switch());
+        if let Some(section) = top.inner("nic_defaults") {
+            set_nic_attributes(&section, &mut nic);
+        }
+        if let Some(section) = top.inner("switch_defaults") {
+            set_switch_attributes(&section, &mut switch);
+        }
+        Self { nic, switch }
+    }
+
+    /// The NIC number `index` of the file.
+    pub fn nic(&self, section: &Section<'_>, index: usize) -> NicSpec {
+        section.allow_keys(&["name", "ip", "attributes"]);
+        let mut attributes = self.nic.clone();
+        if let Some(section) = section.inner("attributes") {
+            set_nic_attributes(&section, &mut attributes);
+        }
+        NicSpec {
+            name: read_name(section),
+            ip: section.optional("ip", ADDRESS, read_address).unwrap_or(default_address(index)),
+            attributes,
+        }
+    }
+
+    /// A switch of the file.
+    pub fn switch(&self, section: &Section<'_>) -> SwitchSpec {
+        section.allow_keys(&["name", "attributes"]);
+        let mut attributes = self.switch.clone();
+        if let Some(section) = section.inner("attributes") {
+            set_switch_attributes(&section, &mut attributes);
+        }
+        SwitchSpec { name: read_name(section), attributes }
+    }
+}
+
+fn set_nic_attributes(section: &Section<'_>, attributes: &mut NicAttributes) {
+    set_attributes(section, NIC_ATTRIBUTES, "NIC", attributes);
+}
+
+fn set_switch_attributes(section: &Section<'_>, attributes: &mut SwitchAttributes) {
+    set_attributes(section, SWITCH_ATTRIBUTES, "switch", attributes);
+}
+
+fn set_attributes<T>(
+    section: &Section<'_>,
+    table: &'static [Attribute<T>],
+    owner: &'static str,
+    holder: &mut T,
+) {
+    for (name, _) in section.entries() {
+        let source = section.source(name);
+        // What is no value by itself (a table, a number that does not fit)
+        // goes on as text, which no attribute takes.
+        let value = source.parse().unwrap_or_else(|_| toml::Value::String(source.to_owned()));
+        if let Err(error) = set_attribute(table, owner, holder, name, &value) {
+            section.refuse_entry(name, &error.to_string());
+        }
+    }
+}
+
+fn read_name(section: &Section<'_>) -> String {
+    let name = section.required("name", NAME, |value| value.as_str().filter(|name| is_name(name)));
+    name.unwrap_or_default().to_owned()
+}
+
+const ADDRESS: &str = "the IPv4 address of one host, such as \"10.0.0.1\"";
+
+fn read_address(value: &DeValue<'_>) -> Option<Ipv4Addr> {
+    let address: Ipv4Addr = value.as_str()?.parse().ok()?;
+    let [first, ..] = address.octets();
+    let one_host = first != 0 && !address.is_loopback() && first < 224;
+    one_host.then_some(address)
+}
+
+/// 10.0.0.1 to 10.0.0.254, then 10.0.1.1 and so on.
+fn default_address(index: usize) -> Ipv4Addr {
+    let (block, host) = (index as u32 / 254, index as u32 % 254 + 1);
+    Ipv4Addr::from_bits(0x0a00_0000 | block << 8 | host)
+}
+
+/// Refuses names and addresses that are taken.
+pub(super) fn check_unique(
+    nics: &[(Section<'_>, NicSpec)],
+    switches: &[(Section<'_>, SwitchSpec)],
+) {
+    let mut names = BTreeMap::new();
+    let nic_names = nics.iter().map(|(section, nic)| (section, &nic.name));
+    for (section, name) in nic_names.chain(switches.iter().map(|(s, switch)| (s, &switch.name))) {
+        if names.insert(name, ()).is_some() && !name.is_empty() {
+            section.refuse_key("name", "another node has this name; give each node its own");
+        }
+    }
+    let mut owners = BTreeMap::<Ipv4Addr, &str>::new();
+    for (section, nic) in nics {
+        if let Some(owner) = owners.insert(nic.ip, &nic.name) {
+            let what = format!("NIC {owner} has the address {} too; give each NIC its own", nic.ip);
+            section.refuse_key("ip", &what);
+        }
+    }
+}

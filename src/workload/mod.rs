@@ -1,0 +1,224 @@
+//! What is posted when: the flows of a scenario as a state machine that any
+//! clock's driver asks what to do and tells what happened.
+
+use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
+
+use crate::nic::RetransmitCounts;
+use crate::rng::Rng;
+use crate::scenario::{Flow, Scenario};
+use crate::time::{Duration, Instant};
+use crate::trace::{NodeId, QpAddress, QpEvent, QpEventKind};
+use crate::wire::qpn::Qpn;
+
+#[cfg(test)]
+mod tests;
+
+/// What the driver is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Post a message and tell [`Workload::posted`] the QP.
+    Post {
+        /// The flow.
+        flow: usize,
+        /// The message's number within the flow, from 0.
+        message: u32,
+        /// The QP to use; a new one when `None`.
+        qp: Option<Qpn>,
+    },
+    /// Close a side of a QP; for a sending side, tell [`Workload::closed`].
+    Close {
+        /// The NIC.
+        node: NodeId,
+        /// The QP's number there.
+        qpn: Qpn,
+    },
+}
+
+/// How a flow went.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FlowResult {
+    /// Messages that the sender knows complete.
+    pub completed: u32,
+    /// When the first message was posted.
+    pub started: Option<Instant>,
+    /// When the last message completed; `None` when some did not.
+    pub finished: Option<Instant>,
+    /// Retransmissions of its QPs that have been closed.
+    pub retransmissions: RetransmitCounts,
+    /// Why it will never be complete, when that is so.
+    pub failure: Option<String>,
+}
+
+impl FlowResult {
+    /// From the first posting to the last completion.
+    // spec: DONE-1
+    pub fn completion_time(&self) -> Option<Duration> {
+        Some(self.finished?.since(self.started?))
+    }
+}
+
+#[derive(Debug)]
+struct FlowState {
+    flow: Flow,
+    posted: u32,
+    qp: Option<Qpn>,
+    result: FlowResult,
+}
+
+impl FlowState {
+    fn is_over(&self) -> bool {
+        self.result.failure.is_some() || self.result.completed == self.flow.messages
+    }
+}
+
+/// The flows of a scenario and how far they are.
+#[derive(Debug)]
+pub struct Workload {
+    flows: Vec<FlowState>,
+    /// Receiving sides by the sender's end.
+    receivers: BTreeMap<QpAddress, (NodeId, Qpn)>,
+    /// Flows by the sending side of their QPs.
+    senders: BTreeMap<QpAddress, usize>,
+    ips: Vec<Ipv4Addr>,
+    actions: Vec<Action>,
+}
+
+impl Workload {
+    /// The flows of `scenario`, of which nothing is posted yet.
+    pub fn new(scenario: &Scenario) -> Self {
+        let flows = scenario.flows.iter().map(|flow| FlowState {
+            flow: flow.clone(),
+            posted: 0,
+            qp: None,
+            result: FlowResult::default(),
+        });
+        Self {
+            flows: flows.collect(),
+            receivers: BTreeMap::new(),
+            senders: BTreeMap::new(),
+            ips: scenario.nics.iter().map(|nic| nic.ip).collect(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Begins: the first actions are there now.
+    pub fn start(&mut self) {
+        for flow in 0..self.flows.len() {
+            self.post_more(flow);
+        }
+    }
+
+    /// The next thing to do.
+    pub fn next_action(&mut self) -> Option<Action> {
+        (!self.actions.is_empty()).then(|| self.actions.remove(0))
+    }
+
+    /// The work request number of a message.
+    pub fn wqe_id(flow: usize, message: u32) -> u64 {
+        (flow as u64) << 32 | u64::from(message)
+    }
+
+    /// A message of `flow` was posted on `qpn` at `at`.
+    pub fn posted(&mut self, flow: usize, qpn: Qpn, at: Instant) {
+        let state = &mut self.flows[flow];
+        state.result.started.get_or_insert(at);
+        state.qp = Some(qpn);
+        self.senders.insert(QpAddress { ip: self.ips[state.flow.from], qpn }, flow);
+        // On one QP the others wait for its number.
+        if state.flow.one_qp {
+            self.post_more(flow);
+        }
+    }
+
+    /// A message of `flow` was not taken, for the reason given.
+    pub fn refused(&mut self, flow: usize, reason: String) {
+        self.flows[flow].result.failure = Some(reason);
+    }
+
+    /// A sending side was closed with these counts.
+    pub fn closed(&mut self, local: QpAddress, counts: RetransmitCounts) {
+        if let Some(flow) = self.senders.remove(&local) {
+            self.flows[flow].result.retransmissions += counts;
+        }
+    }
+
+    /// A NIC reported `event` at `at`.
+    // spec: QP-7, QP-9, REL-1
+    pub fn on_event(&mut self, at: Instant, node: NodeId, event: &QpEvent) {
+        match event.kind {
+            QpEventKind::QpCreated if event.remote.qpn != Qpn::NONE => {
+                self.receivers.insert(event.remote, (node, event.local.qpn));
+            }
+            QpEventKind::WqeComplete => self.on_complete(at, node, event),
+            QpEventKind::QpError => {
+                if let Some(flow) = self.senders.get(&event.local) {
+                    let text = format!("QP {} is in the error state", event.local);
+                    self.flows[*flow].result.failure = Some(text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_complete(&mut self, at: Instant, node: NodeId, event: &QpEvent) {
+        let Some(&flow) = self.senders.get(&event.local) else { return };
+        let state = &mut self.flows[flow];
+        state.result.completed += 1;
+        let over = state.is_over();
+        if over {
+            state.result.finished = Some(at);
+        }
+        if over || !state.flow.one_qp {
+            self.close(node, event.local);
+        }
+        self.post_more(flow);
+    }
+
+    fn close(&mut self, node: NodeId, local: QpAddress) {
+        self.actions.push(Action::Close { node, qpn: local.qpn });
+        if let Some((node, qpn)) = self.receivers.remove(&local) {
+            self.actions.push(Action::Close { node, qpn });
+        }
+    }
+
+    fn post_more(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        let Flow { messages, depth, one_qp, .. } = state.flow;
+        while state.posted < messages && state.posted - state.result.completed < depth {
+            if one_qp && state.qp.is_none() && state.posted > 0 {
+                break;
+            }
+            let qp = if one_qp { state.qp } else { None };
+            self.actions.push(Action::Post { flow, message: state.posted, qp });
+            state.posted += 1;
+        }
+    }
+
+    /// Whether every flow is complete or has failed.
+    pub fn is_over(&self) -> bool {
+        self.flows.iter().all(FlowState::is_over)
+    }
+
+    /// How far it is: bytes of completed messages, and of all.
+    pub fn progress(&self) -> (u64, u64) {
+        let bytes =
+            |state: &FlowState, messages: u32| u64::from(state.flow.bytes) * u64::from(messages);
+        let done = self.flows.iter().map(|s| bytes(s, s.result.completed)).sum();
+        (done, self.flows.iter().map(|s| bytes(s, s.flow.messages)).sum())
+    }
+
+    /// How each flow went, in the scenario's order.
+    pub fn results(&self) -> impl Iterator<Item = &FlowResult> {
+        self.flows.iter().map(|state| &state.result)
+    }
+}
+
+/// The bytes that flow number `flow` sends: all its messages, one after the
+/// other, from the run's seed.
+pub fn flow_data(seed: u64, number: usize, flow: &Flow) -> Vec<u8> {
+    let length = flow.bytes as usize * flow.messages as usize;
+    let mut bytes = vec![0; length];
+    Rng::derive(seed, &format!("data of flow {number}"), 0).fill(&mut bytes);
+    bytes
+}
