@@ -26,3 +26,5 @@ pub mod nic;
 pub mod scenario;
 pub mod switch;
 pub mod workload;
+
+pub mod sim;

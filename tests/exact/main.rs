@@ -1,0 +1,21 @@
+//! The protocol in the exact clock: figures to the picosecond, faults, hostile
+//! peers.
+
+mod acks;
+mod bench;
+mod cases;
+mod closing;
+mod figures;
+mod golden;
+mod hostile;
+mod lab;
+mod loss;
+mod marking;
+mod nacks;
+mod peer;
+mod receiving;
+mod scheduling;
+mod segmentation;
+mod swarm;
+mod timers;
+mod wiretap;
