@@ -27,4 +27,5 @@ pub mod scenario;
 pub mod switch;
 pub mod workload;
 
+pub mod capture;
 pub mod sim;
