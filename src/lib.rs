@@ -28,4 +28,5 @@ pub mod switch;
 pub mod workload;
 
 pub mod capture;
+pub mod record;
 pub mod sim;
