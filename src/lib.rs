@@ -28,5 +28,6 @@ pub mod switch;
 pub mod workload;
 
 pub mod capture;
+pub mod io;
 pub mod record;
 pub mod sim;

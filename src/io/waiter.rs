@@ -1,0 +1,259 @@
+//! How a driver waits for frames and deadlines.
+//!
+//! Waking a sleeping thread costs its waker 8 us and comes 30 to 60 us late;
+//! a thread that yields in a loop sees a frame within a microsecond and still
+//! leaves the core to others. So a wait has two stages:
+//!
+//! 1. yield up to [`SPIN_YIELDS`] times, looking for frames and the deadline;
+//! 2. block in epoll until a frame arrives, another file descriptor is ready,
+//!    or the deadline is [`SPIN_LEAD_NS`] away; then yield up to the deadline.
+//!
+//! A busy driver never reaches stage 2, an idle one sleeps.
+
+use core::fmt;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+
+use super::clock::monotonic_ns;
+use super::timer::DeadlineTimer;
+
+/// How often a wait yields before it blocks: some 80 us on an idle core.
+pub const SPIN_YIELDS: u32 = 200;
+/// How long before a deadline a wait stops blocking and yields up to it, in
+/// nanoseconds: a little more than a timer's 99th percentile of lateness.
+pub const SPIN_LEAD_NS: u64 = 60_000;
+/// How long a busy driver may go without a look at its other file
+/// descriptors, in nanoseconds.
+pub const POLL_EVERY_NS: u64 = 1_000_000;
+
+/// The token that [`Waiter::events`] gives for the waker.
+pub const WAKER: Token = Token(usize::MAX);
+/// Tokens of the waiter's own, never given out.
+const TIMER: Token = Token(usize::MAX - 1);
+const FRAMES: Token = Token(usize::MAX - 2);
+
+/// Why a wait ended. The caller looks after due deadlines and frames whatever
+/// the reason: both may have come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The caller's check said so.
+    Ready,
+    /// The deadline came.
+    Deadline,
+    /// The waker, or a file descriptor that the caller registered: see
+    /// [`Waiter::events`].
+    Event,
+}
+
+/// Waits for frames, a deadline, a waker and any other file descriptors.
+pub struct Waiter {
+    poll: Poll,
+    events: Events,
+    timer: DeadlineTimer,
+    waker: Arc<Waker>,
+    polled_at_ns: u64,
+}
+
+impl Waiter {
+    /// A waiter that watches nothing but its waker yet.
+    ///
+    /// # Errors
+    /// When the process is out of file descriptors.
+    pub fn new() -> io::Result<Self> {
+        let (poll, timer) = (Poll::new()?, DeadlineTimer::new()?);
+        let source = timer.as_raw_fd();
+        poll.registry().register(&mut SourceFd(&source), TIMER, Interest::READABLE)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        Ok(Self { poll, events: Events::with_capacity(64), timer, waker, polled_at_ns: 0 })
+    }
+
+    /// Wakes this waiter from other threads, or from signals.
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    /// Wakes when frames arrive at `socket`. Whether there are any is left to
+    /// the check that each wait is given.
+    ///
+    /// # Errors
+    /// When the socket is watched already, or cannot be.
+    pub fn watch_frames(&self, socket: &impl AsRawFd) -> io::Result<()> {
+        let fd = socket.as_raw_fd();
+        self.registry().register(&mut SourceFd(&fd), FRAMES, Interest::READABLE)
+    }
+
+    /// Where to register other file descriptors, under tokens that count from
+    /// 0. Readiness is told once (edges): read until the source would block.
+    pub fn registry(&self) -> &Registry {
+        self.poll.registry()
+    }
+
+    /// The tokens behind [`Woken::Event`], until the next wait.
+    pub fn events(&self) -> impl Iterator<Item = Token> {
+        let tokens = self.events.iter().map(|event| event.token());
+        tokens.filter(|token| ![TIMER, FRAMES].contains(token))
+    }
+
+    /// Waits until `ready` says true, or `deadline_ns` of CLOCK_MONOTONIC
+    /// comes, or something else that was registered happens.
+    ///
+    /// `ready` must be cheap, and true as long as any watched socket holds
+    /// frames.
+    ///
+    /// # Errors
+    /// Those of epoll and timerfd, which have none in normal operation.
+    pub fn wait(
+        &mut self,
+        deadline_ns: Option<u64>,
+        mut ready: impl FnMut() -> bool,
+    ) -> io::Result<Woken> {
+        self.events.clear();
+        let unpolled_ns = monotonic_ns().saturating_sub(self.polled_at_ns);
+        if unpolled_ns >= POLL_EVERY_NS && self.poll_events(Some(Duration::ZERO))? {
+            return Ok(Woken::Event);
+        }
+        loop {
+            if let Some(woken) = spin(deadline_ns, &mut ready) {
+                return Ok(woken);
+            }
+            if self.block(deadline_ns)? {
+                return Ok(Woken::Event);
+            }
+        }
+    }
+
+    /// Sleeps until shortly before the deadline or until something happens;
+    /// tells whether it was an event for the caller.
+    fn block(&mut self, deadline_ns: Option<u64>) -> io::Result<bool> {
+        match deadline_ns {
+            Some(at_ns) => self.timer.arm(at_ns.saturating_sub(SPIN_LEAD_NS))?,
+            None => self.timer.clear()?,
+        }
+        self.poll_events(None)
+    }
+
+    /// Collects events; tells whether there are any for the caller.
+    fn poll_events(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            other => other?,
+        }
+        self.polled_at_ns = monotonic_ns();
+        Ok(self.events().next().is_some())
+    }
+}
+
+/// Yields until `ready`, or the deadline, or (unless that is close) a number
+/// of times; `None` when it is time to block.
+fn spin(deadline_ns: Option<u64>, ready: &mut impl FnMut() -> bool) -> Option<Woken> {
+    let mut yields = 0;
+    loop {
+        if ready() {
+            return Some(Woken::Ready);
+        }
+        let left_ns = deadline_ns.map(|at_ns| at_ns.saturating_sub(monotonic_ns()));
+        match left_ns {
+            Some(0) => return Some(Woken::Deadline),
+            Some(1..=SPIN_LEAD_NS) => {}
+            _ if yields == SPIN_YIELDS => return None,
+            _ => yields += 1,
+        }
+        thread::yield_now();
+    }
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiter").field("timer", &self.timer).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    const MS: u64 = 1_000_000;
+    const NEVER_READY: fn() -> bool = || false;
+
+    /// Nanoseconds that this thread has run on a core.
+    fn cpu_ns() -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("procfs");
+        stat.split(' ').next().expect("a field").parse().expect("a number")
+    }
+
+    #[test]
+    fn deadlines_are_met_and_never_early() -> io::Result<()> {
+        let mut waiter = Waiter::new()?;
+        for wait_ns in [0, 20_000, 150_000, 2 * MS] {
+            let due = monotonic_ns() + wait_ns;
+            assert_eq!(waiter.wait(Some(due), NEVER_READY)?, Woken::Deadline);
+            let late_ns = monotonic_ns().checked_sub(due).expect("not early");
+            assert!(late_ns < 500 * MS, "{late_ns} ns late");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn waiting_long_uses_next_to_no_cpu() -> io::Result<()> {
+        let mut waiter = Waiter::new()?;
+        let (before, due) = (cpu_ns(), monotonic_ns() + 200 * MS);
+        assert_eq!(waiter.wait(Some(due), NEVER_READY)?, Woken::Deadline);
+        let used = cpu_ns() - before;
+        assert!(used < 20 * MS, "{used} ns of CPU in 200 ms");
+        Ok(())
+    }
+
+    #[test]
+    fn the_waker_ends_a_wait_without_deadline() -> io::Result<()> {
+        let mut waiter = Waiter::new()?;
+        let waker = waiter.waker();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            waker.wake()
+        });
+        assert_eq!(waiter.wait(None, NEVER_READY)?, Woken::Event);
+        assert_eq!(waiter.events().collect::<Vec<_>>(), [WAKER]);
+        other.join().expect("no panic")
+    }
+
+    #[test]
+    fn a_check_that_is_always_true_does_not_starve_other_descriptors() -> io::Result<()> {
+        let mut waiter = Waiter::new()?;
+        let (near, mut far) = UnixStream::pair()?;
+        let fd = near.as_raw_fd();
+        waiter.registry().register(&mut SourceFd(&fd), Token(7), Interest::READABLE)?;
+        far.write_all(b"x")?;
+        let give_up = monotonic_ns() + 5_000 * MS;
+        while waiter.wait(None, || true)? == Woken::Ready {
+            assert_eq!(waiter.events().count(), 0);
+            assert!(monotonic_ns() < give_up, "the descriptor was never looked at");
+        }
+        assert_eq!(waiter.events().collect::<Vec<_>>(), [Token(7)]);
+        assert_eq!(waiter.wait(None, || true)?, Woken::Ready, "told once");
+        Ok(())
+    }
+
+    #[test]
+    fn a_watched_socket_ends_the_sleep_through_the_check() -> io::Result<()> {
+        let mut waiter = Waiter::new()?;
+        let (near, mut far) = UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        waiter.watch_frames(&near)?;
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            far.write_all(b"x").map(|()| far)
+        });
+        let near = socket2::Socket::from(near);
+        let mut byte = [core::mem::MaybeUninit::uninit()];
+        assert_eq!(waiter.wait(None, || near.peek(&mut byte).is_ok())?, Woken::Ready);
+        other.join().expect("no panic").map(|_| ())
+    }
+}
