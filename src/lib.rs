@@ -31,3 +31,5 @@ pub mod capture;
 pub mod io;
 pub mod record;
 pub mod sim;
+
+pub mod daemon;

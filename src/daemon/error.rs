@@ -1,0 +1,129 @@
+//! Why a daemon did not start or ended, in words that say what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a daemon did not start, or ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The scenario has no such node.
+    #[error("--node {name}: the scenario has no node of this name; it has {}", .known.join(", "))]
+    UnknownNode {
+        /// The name given.
+        name: String,
+        /// The nodes that there are.
+        known: Vec<String>,
+    },
+
+    /// The node is of the other kind.
+    #[error("--node {name}: this node is no {asked}; use `mrc {actual}`")]
+    WrongKind {
+        /// The node.
+        name: String,
+        /// The kind that was asked for.
+        asked: &'static str,
+        /// Its kind.
+        actual: &'static str,
+    },
+
+    /// Not one interface for each port.
+    #[error(
+        "--interface: {given} given, but {node} has {ports} link(s) in the scenario; give one \
+         interface for each, in the order of the links"
+    )]
+    InterfaceCount {
+        /// The node.
+        node: String,
+        /// Interfaces given.
+        given: usize,
+        /// Ports that the node has.
+        ports: usize,
+    },
+
+    /// One interface for two ports.
+    #[error("--interface {0}: given twice; give each port an interface of its own")]
+    InterfaceTwice(String),
+
+    /// No such interface in this network namespace.
+    #[error(
+        "--interface {name}: there is no such interface in this network namespace; there are {}",
+        .known.join(", ")
+    )]
+    NoInterface {
+        /// The name given.
+        name: String,
+        /// The interfaces that there are.
+        known: Vec<String>,
+    },
+
+    /// Full packets do not fit the interface.
+    #[error(
+        "--interface {name}: its MTU of {mtu} bytes is too small for the scenario's largest \
+         packet, which is {needed} bytes; try `ip link set {name} mtu {needed}`, or a smaller MSS"
+    )]
+    Mtu {
+        /// The interface.
+        name: String,
+        /// Its MTU.
+        mtu: u32,
+        /// The MTU that it needs.
+        needed: u32,
+    },
+
+    /// The process may not open packet sockets.
+    #[error(
+        "--interface {name}: packet sockets need CAP_NET_RAW, which this process lacks; run it \
+         as root or in a lab"
+    )]
+    NotPermitted {
+        /// The interface.
+        name: String,
+    },
+
+    /// The time dilation factor is 0.
+    #[error("--tdf 0: time would stand still; give a whole number from 1 on")]
+    ZeroTdf,
+
+    /// The control socket cannot be made.
+    #[error("--control {}: {source}", .path.display())]
+    Control {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+
+    /// The capture cannot be made.
+    #[error("--capture {}: {source}", .path.display())]
+    CaptureFile {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+
+    /// The capture could not be written to its end.
+    #[error("the capture is not complete: {0}")]
+    CaptureLost(io::Error),
+
+    /// The host refused something that a daemon needs.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was attempted.
+        doing: String,
+        /// What the host said.
+        source: io::Error,
+    },
+}
+
+impl DaemonError {
+    /// Whether another choice of options would help.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Self::NotPermitted { .. } | Self::CaptureLost(_) | Self::Io { .. })
+    }
+
+    /// Wraps a system error with what was attempted.
+    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { doing: doing.into(), source }
+    }
+}

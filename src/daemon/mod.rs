@@ -1,0 +1,31 @@
+//! Daemons: one process for each NIC and each switch, in the wall clock.
+//!
+//! A [`Daemon`] is a node of a scenario on packet sockets of the network
+//! namespace it was started in. Who controls it speaks JSON lines over its
+//! control socket ([`protocol`]); [`Client`] does.
+//!
+//! ```text
+//!   Daemon ---- EventLoop        the node, its clock, its packet sockets
+//!      |------- ControlServer    clients; each turn of the loop gives them theirs
+//!      |------- EventLog         QP events, from the first on
+//!      '------- Capture          every frame of its ports
+//! ```
+
+mod client;
+mod connection;
+mod error;
+mod events;
+mod nic;
+mod ports;
+pub mod protocol;
+mod report;
+mod role;
+mod run;
+mod server;
+mod socket;
+mod switch;
+
+pub use client::{Client, ClientError};
+pub use error::DaemonError;
+pub use role::Role;
+pub use run::{DEFAULT_TDF, Daemon, Options, Stopper};

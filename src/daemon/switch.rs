@@ -1,0 +1,40 @@
+//! What a switch's daemon answers.
+
+use serde_json::Value;
+
+use super::nic::{causes, fields};
+use super::protocol::{Request, Response};
+use super::role::{Role, not_here};
+use crate::io::EventLoop;
+use crate::node::PortId;
+use crate::rng::Rng;
+use crate::scenario::NodeKind;
+use crate::switch::Switch;
+
+impl Role for Switch {
+    const COMMAND: &'static str = "switch";
+
+    fn build(kind: &NodeKind, _: &mut Rng) -> Option<Self> {
+        match kind {
+            NodeKind::Switch(config) => Some(Self::new(config.clone())),
+            NodeKind::Nic(_) => None,
+        }
+    }
+
+    fn answer(
+        event_loop: &mut EventLoop<Self>,
+        interfaces: &[String],
+        request: Request,
+    ) -> Result<Response, String> {
+        let Request::Counters {} = request else { return Err(not_here::<Self>()) };
+        let switch = event_loop.node();
+        let ports = (0..).zip(interfaces).map(|(port, interface)| {
+            let mut port = fields(switch.counters(PortId(port)));
+            port.insert("interface".to_owned(), Value::from(interface.as_str()));
+            port
+        });
+        Ok(Response::SwitchCounters { ports: ports.collect(), drops: causes(switch.drops()) })
+    }
+
+    fn forget_events(_: &mut EventLoop<Self>) {}
+}
