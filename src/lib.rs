@@ -33,3 +33,4 @@ pub mod record;
 pub mod sim;
 
 pub mod daemon;
+pub mod lab;

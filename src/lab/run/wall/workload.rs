@@ -1,0 +1,240 @@
+//! The workload of a run, posted to daemons over their control sockets.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use super::super::{RunError, RunPlan};
+use super::daemons::{Daemons, unexpected};
+use crate::daemon::protocol::{EventReport, Fill, FlowFill, PostWrite, Region, Request, Response};
+use crate::daemon::{Client, ClientError};
+use crate::io::clock::monotonic_ns;
+use crate::nic::Access;
+use crate::record::EventsCsv;
+use crate::time::Instant;
+use crate::trace::NodeId;
+use crate::wire::qpn::Qpn;
+use crate::workload::{Action, FlowResult, Workload};
+
+/// The regions of one flow.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRegions {
+    /// What is sent, at the sender.
+    pub source: Region,
+    /// Where it goes, at the receiver.
+    pub destination: Region,
+}
+
+type News = (NodeId, Result<EventReport, ClientError>);
+
+/// Posts what the workload says, and tells it what the daemons report.
+#[derive(Debug)]
+pub struct Coordinator<'a> {
+    plan: &'a RunPlan,
+    workload: Workload,
+    regions: Vec<FlowRegions>,
+    news: Receiver<News>,
+    record: EventsCsv<BufWriter<File>>,
+    /// When the run is given up, in nanoseconds of CLOCK_MONOTONIC.
+    deadline_ns: u64,
+}
+
+impl<'a> Coordinator<'a> {
+    /// How long to wait for news before progress is told.
+    const TICK: Duration = Duration::from_millis(100);
+
+    /// Registers every flow's memory and listens to every NIC.
+    ///
+    /// # Errors
+    /// When a daemon refuses or cannot be asked.
+    pub fn start(
+        plan: &'a RunPlan,
+        daemons: &mut Daemons,
+        record: EventsCsv<BufWriter<File>>,
+    ) -> Result<Self, RunError> {
+        let regions = register_flows(plan, daemons)?;
+        let (sender, news) = mpsc::channel();
+        for node in 0..plan.scenario.nics.len() {
+            listen(NodeId(node as u32), daemons.connect(node)?, sender.clone());
+        }
+        let limit_ns = plan.time_limit.as_ns().saturating_mul(u64::from(plan.tdf));
+        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
+        let workload = Workload::new(&plan.scenario);
+        Ok(Self { plan, workload, regions, news, record, deadline_ns })
+    }
+
+    /// Runs the workload until every flow is over, the run is given up, or
+    /// `progress` says so.
+    ///
+    /// # Errors
+    /// When a daemon ends, or a record cannot be written.
+    // spec: QP-9, REL-1, WL-1
+    pub fn run(
+        &mut self,
+        daemons: &mut Daemons,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<(), RunError> {
+        self.workload.start();
+        let mut next_report = 0;
+        loop {
+            self.act(daemons)?;
+            let now = monotonic_ns();
+            if self.workload.is_over() || now > self.deadline_ns {
+                return Ok(());
+            }
+            if now >= next_report {
+                next_report = now + Self::TICK.as_nanos() as u64;
+                let (done, total) = self.workload.progress();
+                if !progress(done, total) {
+                    return Ok(());
+                }
+            }
+            self.hear(Self::TICK)?;
+        }
+    }
+
+    /// Takes one event from the daemons, if one comes in time.
+    fn hear(&mut self, timeout: Duration) -> Result<bool, RunError> {
+        let (node, news) = match self.news.recv_timeout(timeout) {
+            Ok(news) => news,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(false),
+        };
+        let name = &self.plan.scenario.nics[node.0 as usize].name;
+        let report = news.map_err(|source| RunError::Client { node: name.clone(), source })?;
+        let (at, event) = (report.at(), report.event());
+        self.record
+            .write_row(at, name, node.0, &event)
+            .map_err(RunError::io("writing the record of events"))?;
+        self.workload.on_event(at, node, &event);
+        Ok(true)
+    }
+
+    fn act(&mut self, daemons: &mut Daemons) -> Result<(), RunError> {
+        while let Some(action) = self.workload.next_action() {
+            match action {
+                Action::Post { flow, message, qp } => self.post(daemons, flow, message, qp)?,
+                Action::Close { node, qpn } => self.close(daemons, node, qpn)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn post(
+        &mut self,
+        daemons: &mut Daemons,
+        number: usize,
+        message: u32,
+        qp: Option<Qpn>,
+    ) -> Result<(), RunError> {
+        let flow = &self.plan.scenario.flows[number];
+        let FlowRegions { source, destination } = self.regions[number];
+        let offset = u64::from(flow.bytes) * u64::from(message);
+        let request = Request::PostWrite(PostWrite {
+            peer: self.plan.scenario.nics[flow.to].ip,
+            lkey: source.rkey,
+            local_va: source.va + offset,
+            length: flow.bytes,
+            remote_va: destination.va + offset,
+            rkey: destination.rkey,
+            qp: qp.map(Qpn::value),
+            wqe_id: Workload::wqe_id(number, message),
+        });
+        match daemons.ask(flow.from, &request) {
+            Ok(Response::Posted(posted)) => {
+                let at = Instant::from_ps(posted.at_ps);
+                self.workload.posted(number, Qpn::masked(posted.qpn), at);
+                Ok(())
+            }
+            Ok(other) => Err(unexpected(&other)),
+            Err(RunError::Client { source: ClientError::Refused(reason), .. }) => {
+                self.workload.refused(number, reason);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes a side of a QP; one that is gone already needs no more.
+    fn close(&mut self, daemons: &mut Daemons, node: NodeId, qpn: Qpn) -> Result<(), RunError> {
+        match daemons.ask(node.0 as usize, &Request::Close { qpn: qpn.value() }) {
+            Ok(Response::Closed { qp }) => {
+                self.workload.closed(qp.local, qp.retransmissions);
+                Ok(())
+            }
+            Ok(other) => Err(unexpected(&other)),
+            Err(RunError::Client { source: ClientError::Refused(_), .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Each flow's result, with what QPs that are still open have sent again.
+    ///
+    /// # Errors
+    /// When a daemon cannot be asked, or the record cannot be written.
+    pub fn finish(
+        mut self,
+        daemons: &mut Daemons,
+    ) -> Result<(Vec<FlowResult>, Vec<FlowRegions>), RunError> {
+        for node in 0..self.plan.scenario.nics.len() {
+            if let Response::Qps { qps } = daemons.ask(node, &Request::ListQps {})? {
+                for qp in qps {
+                    self.workload.closed(qp.local, qp.retransmissions);
+                }
+            }
+        }
+        // What the last closings made, which the daemons have sent by now.
+        while self.hear(Self::TICK)? {}
+        self.record.flush().map_err(RunError::io("writing the record of events"))?;
+        Ok((self.workload.results().cloned().collect(), self.regions))
+    }
+}
+
+fn register_flows(plan: &RunPlan, daemons: &mut Daemons) -> Result<Vec<FlowRegions>, RunError> {
+    let mut regions = Vec::new();
+    for (number, flow) in plan.scenario.flows.iter().enumerate() {
+        let length = u64::from(flow.bytes) * u64::from(flow.messages);
+        let mut register = |node: usize, access, fill| {
+            let request = Request::RegisterMemory { length, access, fill };
+            match daemons.ask(node, &request)? {
+                Response::Region(region) => Ok(region),
+                other => Err(unexpected(&other)),
+            }
+        };
+        let data = FlowFill {
+            seed: plan.scenario.seed,
+            number,
+            bytes: flow.bytes,
+            messages: flow.messages,
+        };
+        regions.push(FlowRegions {
+            source: register(flow.from, Access::Local, Fill::Flow(data))?,
+            destination: register(flow.to, Access::RemoteWrite, Fill::default())?,
+        });
+    }
+    Ok(regions)
+}
+
+/// Sends every event of a NIC to `sender`, from a thread of its own.
+fn listen(node: NodeId, mut client: Client, sender: Sender<News>) {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    thread::spawn(move || {
+        if let Err(error) = client.request(&Request::Subscribe {}) {
+            let _ = sender.send((node, Err(error)));
+            return;
+        }
+        loop {
+            let news = match client.next_event(PATIENCE) {
+                Ok(Some(event)) => Ok(event),
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
+            let last = news.is_err();
+            // Nobody listens once the run is over.
+            if sender.send((node, news)).is_err() || last {
+                return;
+            }
+        }
+    });
+}
