@@ -1,0 +1,165 @@
+//! Answers of a daemon as text for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use serde_json::{Map, Value};
+
+use crate::cli::table::Table;
+use mrc_lab::daemon::protocol::{EventReport, QpReport, Report, Response};
+use mrc_lab::nic::QpSide;
+use mrc_lab::time::{Duration, Instant};
+
+/// An answer as lines of text.
+pub fn response(response: &Response) -> String {
+    match response {
+        Response::Region(region) => format!(
+            "va      {:#x}\nrkey    {:#x}\nlength  {}\n",
+            region.va, region.rkey, region.length
+        ),
+        Response::Deregistered {} => "forgotten\n".to_owned(),
+        Response::Posted(posted) => {
+            format!("posted on QP {} at {}\n", posted.qpn, instant(posted.at_ps))
+        }
+        Response::Qps { qps } if qps.is_empty() => "no QPs\n".to_owned(),
+        Response::Qps { qps } => qp_table(qps),
+        Response::NicCounters { counters, drops } => {
+            format!("{}{}", numbers(counters), drop_lines(drops))
+        }
+        Response::SwitchCounters { ports, drops } => {
+            format!("{}{}", port_table(ports), drop_lines(drops))
+        }
+        Response::Closed { qp } => qp_table(std::slice::from_ref(qp)),
+        Response::Digest { sha256 } => format!("{sha256}\n"),
+        Response::Saved { bytes } => format!("{bytes} bytes written\n"),
+        Response::Subscribed { forgotten: 0 } => String::new(),
+        Response::Subscribed { forgotten } => {
+            format!("({forgotten} earlier events are no longer kept)\n")
+        }
+        Response::Report(report) => report_lines(report),
+        Response::Stopping {} => "stopping\n".to_owned(),
+    }
+}
+
+/// An event as a line of text.
+pub fn event(event: &EventReport) -> String {
+    let message = match (event.wqe_id, event.wqe_bytes) {
+        (Some(id), Some(bytes)) => format!("  message {id}, {bytes} bytes"),
+        (Some(id), None) => format!("  message {id}"),
+        _ => String::new(),
+    };
+    let (at, kind) = (instant(event.at_ps), event.kind.name());
+    format!("{at:>16}  {kind:13}  {} -> {}{message}\n", event.local, event.remote)
+}
+
+fn instant(ps: u64) -> String {
+    format!("{} ns", Instant::from_ps(ps))
+}
+
+fn duration(ps: u64) -> String {
+    Duration::from_ps(ps).to_string()
+}
+
+fn qp_table(qps: &[QpReport]) -> String {
+    let mut table = Table::new([
+        "local",
+        "remote",
+        "side",
+        "cumulative",
+        "messages",
+        "beyond",
+        "timeout",
+        "nack",
+        "sack_gap",
+        "rerequest",
+        "error",
+    ]);
+    for qp in qps {
+        let side = match qp.side {
+            QpSide::Requester => "sends",
+            QpSide::Responder => "receives",
+        };
+        let again = &qp.retransmissions;
+        let cells: [&dyn Display; 11] = [
+            &qp.local,
+            &qp.remote,
+            &side,
+            &qp.cumulative_psn,
+            &qp.messages,
+            &qp.beyond_cumulative,
+            &again.timeout,
+            &again.nack,
+            &again.sack_gap,
+            &again.rerequest,
+            &qp.error.as_deref().unwrap_or("-"),
+        ];
+        table.row(cells.iter().map(ToString::to_string).collect());
+    }
+    table.text()
+}
+
+/// Names and numbers, those that are not 0.
+fn numbers(counters: &Map<String, Value>) -> String {
+    let mut table = Table::new(["counter", "value"]);
+    for (name, value) in counters.iter().filter(|(_, value)| value.as_u64() != Some(0)) {
+        table.row(vec![name.clone(), value.to_string()]);
+    }
+    table.text()
+}
+
+fn drop_lines(drops: &BTreeMap<String, u64>) -> String {
+    drops.iter().map(|(cause, count)| format!("dropped, {cause}: {count}\n")).collect()
+}
+
+fn port_table(ports: &[Map<String, Value>]) -> String {
+    const COLUMNS: [&str; 8] = [
+        "interface",
+        "frames_in",
+        "bytes_in",
+        "frames_out",
+        "bytes_out",
+        "trim",
+        "trim_sent",
+        "trim_drop",
+    ];
+    let mut table = Table::new(COLUMNS);
+    for port in ports {
+        let cell = |name: &str| match port.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => "-".to_owned(),
+        };
+        table.row(COLUMNS.iter().map(|name| cell(name)).collect());
+    }
+    table.text()
+}
+
+fn report_lines(report: &Report) -> String {
+    let lateness = &report.lateness;
+    let mut lines = vec![
+        format!("node          {}", report.node),
+        format!("protocol time {}", instant(report.now_ps)),
+        format!("tdf           {}", report.tdf),
+        format!("life          {}", report.life),
+        format!("frames sent   {}", lateness.count),
+        format!(
+            "lateness      p50 {}, p99 {}, max {}",
+            duration(lateness.p50_ps),
+            duration(lateness.p99_ps),
+            duration(lateness.max_ps)
+        ),
+    ];
+    if let Some(ps) = report.packet_time_ps {
+        lines.push(format!("packet time   {}", duration(ps)));
+    }
+    lines.push(format!("fidelity      {}", report.fidelity));
+    lines.push(format!("kernel drops  {}", report.kernel_drops));
+    for (name, count) in &report.host_errors {
+        lines.push(format!("host errors   {name}: {count}"));
+    }
+    if let Some(capture) = &report.capture {
+        let (packets, dropped) = (capture.packets, capture.dropped);
+        lines.push(format!("capture       {packets} frames, {dropped} left out"));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}

@@ -1,0 +1,69 @@
+//! The command line: one file for each subcommand.
+
+mod ctl;
+mod daemon;
+mod failure;
+mod run;
+mod scenario;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+use mrc_lab::nic::Nic;
+use mrc_lab::switch::Switch;
+
+/// Multipath Reliable Connection (MRC) in userspace: NICs, a switch, and a lab
+/// of network namespaces to run them in.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 all went well; 1 something failed; 2 the input was bad.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a scenario: build its lab, send what it says, and say what came of it.
+    Run(run::Args),
+    /// Run a NIC of a scenario in this network namespace.
+    Nic(daemon::NicArgs),
+    /// Run a switch of a scenario in this network namespace.
+    Switch(daemon::SwitchArgs),
+    /// Ask a running NIC or switch over its control socket.
+    Ctl(ctl::Args),
+}
+
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Nic(args) => daemon::run::<Nic>(args.options()),
+            Self::Switch(args) => daemon::run::<Switch>(args.options()),
+            Self::Ctl(args) => ctl::run(args),
+        }
+    }
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

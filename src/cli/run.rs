@@ -1,0 +1,204 @@
+//! `mrc run`: a scenario from the first namespace to the answer.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::Context;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use super::failure::Failure;
+use super::scenario::{SourceArgs, read};
+use mrc_lab::config::Profile;
+use mrc_lab::lab::LabError;
+use mrc_lab::lab::run::{PreparedRun, RunError, RunPlan, auto_tdf};
+use mrc_lab::record::Clock;
+use mrc_lab::scenario::{Scenario, Topology};
+use mrc_lab::time::Duration;
+use mrc_lab::units::parse_duration;
+
+/// Options of `mrc run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The scenario file (TOML): nodes, links, faults, what is sent.
+    #[arg(value_name = "SCENARIO")]
+    scenario: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// wall: a daemon for each node, in slowed time; exact-wires: every frame
+    /// crosses its wire, time is exact; exact: in memory, without privileges.
+    #[arg(long, value_name = "CLOCK", default_value = "wall", value_parser = clock)]
+    clock: Clock,
+    /// The time dilation factor of the wall clock, or `auto`: 1000, or as many
+    /// thousands as this machine's cores need.
+    #[arg(long, value_name = "N", default_value = "auto", value_parser = tdf)]
+    tdf: Tdf,
+    /// The folder for captures, records and run.json [default: out/NAME-CLOCK].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the summary as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Write no captures.
+    #[arg(long)]
+    no_captures: bool,
+    /// Keep this many bytes of each captured frame; 0 keeps all.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    snaplen: u32,
+    /// Give the run up at this protocol time, such as `100 ms` [default: 1 s in
+    /// the exact clocks; in the wall clock what takes 100 s].
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    time_limit: Option<Duration>,
+}
+
+/// A time dilation factor as given.
+#[derive(Clone, Copy, Debug)]
+enum Tdf {
+    Auto,
+    Given(u32),
+}
+
+fn clock(name: &str) -> Result<Clock, String> {
+    let clocks = [Clock::Wall, Clock::ExactWires, Clock::Exact];
+    let found = clocks.into_iter().find(|clock| clock.name() == name);
+    found.ok_or_else(|| {
+        format!("no such clock; choose one of {}", clocks.map(Clock::name).join(", "))
+    })
+}
+
+// spec: TIME-2, TIME-3
+fn tdf(text: &str) -> Result<Tdf, String> {
+    if text == "auto" {
+        return Ok(Tdf::Auto);
+    }
+    let number = text.parse().ok().filter(|tdf| *tdf > 0);
+    number
+        .map(Tdf::Given)
+        .ok_or_else(|| format!("`auto` or a whole number from 1 to {} is allowed", u32::MAX))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+impl Args {
+    fn plan(&self) -> Result<RunPlan, Failure> {
+        let (scenario, text) = read(&self.scenario, "SCENARIO", &self.source)?;
+        let tdf = self.tdf_for(&scenario)?;
+        let out = self.out.clone().unwrap_or_else(|| {
+            PathBuf::from("out").join(format!("{}-{}", scenario.name, self.clock.name()))
+        });
+        Ok(RunPlan {
+            clock: self.clock,
+            tdf,
+            out,
+            captures: !self.no_captures,
+            snap_len: self.snaplen,
+            time_limit: self.time_limit.unwrap_or_else(|| self.default_limit(tdf)),
+            scenario_file: self.scenario.clone(),
+            scenario_text: text,
+            scenario,
+        })
+    }
+
+    // spec: TIME-3
+    fn tdf_for(&self, scenario: &Scenario) -> Result<u32, Failure> {
+        match (self.clock, self.tdf) {
+            (Clock::Wall, Tdf::Auto) => {
+                let cores = thread::available_parallelism().map_or(1, usize::from);
+                Ok(auto_tdf(scenario, &Topology::new(scenario), cores))
+            }
+            (Clock::Wall, Tdf::Given(tdf)) if tdf != 1 && scenario.profile == Profile::Native => {
+                Err(Failure::bad_input(format!(
+                    "--tdf {tdf}: the native profile runs at the host's own speed, TDF 1; leave \
+                     --tdf out, or choose another profile"
+                )))
+            }
+            (Clock::Wall, Tdf::Given(tdf)) => Ok(tdf),
+            (_, Tdf::Auto) => Ok(1),
+            (_, Tdf::Given(tdf)) => Err(Failure::bad_input(format!(
+                "--tdf {tdf}: only the wall clock is slowed; leave --tdf out, or use --clock wall"
+            ))),
+        }
+    }
+
+    fn default_limit(&self, tdf: u32) -> Duration {
+        const WALL_SECONDS: u64 = 100;
+        match self.clock {
+            Clock::Exact | Clock::ExactWires => Duration::from_secs(1),
+            Clock::Wall => {
+                Duration::from_ps(Duration::from_secs(WALL_SECONDS).as_ps() / u64::from(tdf))
+            }
+        }
+    }
+}
+
+/// Runs a scenario and prints what came of it.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let plan = args.plan()?;
+    let announcement = announce(&plan);
+    // Namespaces first: the handler of signals is a thread.
+    let prepared = PreparedRun::build(plan).map_err(run_failure)?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stopped);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Release))
+        .context("setting a signal handler")?;
+    if !args.json {
+        eprintln!("{announcement}");
+    }
+    let bar = progress_bar(args.json);
+    let mut progress = |done: u64, total: u64| {
+        bar.set_length(total);
+        bar.set_position(done);
+        !stopped.load(Ordering::Acquire)
+    };
+    let outcome = prepared.execute(&mut progress).map_err(run_failure)?;
+    bar.finish_and_clear();
+    let summary = prepared.summarize(outcome);
+    let text = if args.json {
+        serde_json::to_string(&summary).context("writing the summary as JSON")?
+    } else {
+        summary.to_string()
+    };
+    writeln!(io::stdout(), "{}", text.trim_end()).context("writing to standard output")?;
+    if summary.ok() { Ok(()) } else { Err(Failure::Incomplete) }
+}
+
+/// What runs, and where to look.
+// spec: TIME-3
+fn announce(plan: &RunPlan) -> String {
+    let bytes = plan.scenario.flows.iter().map(|f| u64::from(f.bytes) * u64::from(f.messages));
+    let slowed = match plan.clock {
+        Clock::Wall => format!(", TDF {}", plan.tdf),
+        Clock::Exact | Clock::ExactWires => String::new(),
+    };
+    format!(
+        "{}: {} in the {} clock{slowed}, profile {}, seed {}; files in {}",
+        plan.scenario.name,
+        HumanBytes(bytes.sum()),
+        plan.clock.name(),
+        plan.scenario.profile.name(),
+        plan.scenario.seed,
+        plan.out.display()
+    )
+}
+
+fn progress_bar(quiet: bool) -> ProgressBar {
+    if quiet || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {elapsed}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// What the machine lacks is for its user to mend: exit code 2.
+fn run_failure(error: RunError) -> Failure {
+    match &error {
+        RunError::Lab(LabError::Forbidden(_) | LabError::IpMissing | LabError::Plan(_)) => {
+            Failure::BadInput(error.into())
+        }
+        _ => Failure::Failed(error.into()),
+    }
+}

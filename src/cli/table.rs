@@ -1,0 +1,54 @@
+//! Tables for people.
+
+/// Lines of cells, each column as wide as its widest cell. All columns but the
+/// first are set to the right.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Self { rows: vec![headings.map(str::to_owned).to_vec()] }
+    }
+
+    /// Adds a line.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The text, each line with its end.
+    pub fn text(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell_width = |row: &Vec<String>, column: usize| {
+            row.get(column).map_or(0, |cell| cell.chars().count())
+        };
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| self.rows.iter().map(|row| cell_width(row, column)).max().unwrap_or(0))
+            .collect();
+        self.rows.iter().map(|row| line(row, &widths)).collect()
+    }
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, &width))| match column {
+        0 => format!("{cell:width$}"),
+        _ => format!("{cell:>width$}"),
+    });
+    let text = cells.collect::<Vec<_>>().join("  ");
+    format!("{}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(["name", "n"]);
+        table.row(vec!["frames".to_owned(), "12".to_owned()]);
+        table.row(vec!["x".to_owned()]);
+        assert_eq!(table.text(), "name     n\nframes  12\nx\n");
+    }
+}
