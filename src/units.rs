@@ -102,6 +102,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     scaled(text, TIMES).map(Duration::from_ps).ok_or_else(|| error(text, wanted))
 }
 
+/// A span in its largest whole unit, as scenario files write it: `150 us`.
+pub fn show_duration(time: Duration) -> String {
+    let ps = time.as_ps();
+    let (name, scale) =
+        TIMES.iter().rev().find(|(_, scale)| ps.is_multiple_of(*scale)).unwrap_or(&TIMES[0]);
+    format!("{} {name}", ps / scale)
+}
+
 fn error(text: &str, wanted: &'static str) -> UnitError {
     UnitError { text: text.to_owned(), wanted }
 }
@@ -155,6 +163,14 @@ mod tests {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
         assert!(parse_duration("0.0001 ps").is_err());
+    }
+
+    #[test]
+    fn times_are_shown_as_they_are_read() {
+        for (ps, text) in [(0, "0 s"), (1, "1 ps"), (150_000_000, "150 us"), (1_500, "1500 ps")] {
+            assert_eq!(show_duration(Duration::from_ps(ps)), text);
+            assert_eq!(parse_duration(text), Ok(Duration::from_ps(ps)));
+        }
     }
 
     #[test]

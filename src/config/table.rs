@@ -108,7 +108,8 @@ impl<T> Kind<T> {
             Self::Integer { min, max, .. } => format!("a whole number from {min} to {max}"),
             Self::Flag { .. } => "true or false".to_owned(),
             Self::Time { min, max, .. } => {
-                format!("a time with its unit, from \"{min}\" to \"{max}\", such as \"150 us\"")
+                let (min, max) = (units::show_duration(*min), units::show_duration(*max));
+                format!("a time with its unit from \"{min}\" to \"{max}\"")
             }
             Self::Rate { .. } => "a rate above zero with its unit, such as \"400 Gbps\"".to_owned(),
             Self::Size { min, max, .. } => {
@@ -123,7 +124,7 @@ impl<T> Kind<T> {
         match self {
             Self::Integer { get, .. } | Self::Size { get, .. } => get(holder).to_string(),
             Self::Flag { get, .. } => get(holder).to_string(),
-            Self::Time { get, .. } => get(holder).to_string(),
+            Self::Time { get, .. } => units::show_duration(get(holder)),
             Self::Rate { get, .. } => get(holder).to_string(),
             Self::Choice { names, get, .. } => names[get(holder)].to_owned(),
         }

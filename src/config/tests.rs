@@ -62,3 +62,21 @@ fn every_default_is_in_its_own_range() {
         assert_eq!(attribute.kind.show(&again), attribute.kind.show(&nic), "{}", attribute.name);
     }
 }
+
+/// A row of the tables in docs/scenarios.md.
+fn row<T>(attribute: &Attribute<T>, holder: &T) -> String {
+    let (shown, allowed) = (attribute.kind.show(holder), attribute.kind.allowed());
+    format!("| `{}` | {shown} | {allowed} | {} |", attribute.name, attribute.doc)
+}
+
+#[test]
+fn the_documented_tables_are_those_in_the_code() {
+    let document = include_str!("../../docs/scenarios.md");
+    let nic = Profile::Reference.nic();
+    let switch = Profile::Reference.switch();
+    let rows = NIC_ATTRIBUTES.iter().map(|attribute| row(attribute, &nic));
+    let rows = rows.chain(SWITCH_ATTRIBUTES.iter().map(|attribute| row(attribute, &switch)));
+    let missing: Vec<_> =
+        rows.filter(|row| !document.lines().any(|line| line == row.as_str())).collect();
+    assert!(missing.is_empty(), "docs/scenarios.md lacks:\n{}", missing.join("\n"));
+}

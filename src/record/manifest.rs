@@ -166,7 +166,7 @@ mod tests {
             (&json!("a"), &json!("nic"), &json!("10.0.0.1"))
         );
         assert_eq!(a["attributes"].as_object().unwrap().len(), NIC_ATTRIBUTES.len());
-        assert_eq!(a["attributes"]["InitialAckTimeout"], "150000 ns");
+        assert_eq!(a["attributes"]["InitialAckTimeout"], "150 us");
         assert_eq!((&s["kind"], &s["ip"]), (&json!("switch"), &Value::Null));
         assert_eq!(s["attributes"].as_object().unwrap().len(), SWITCH_ATTRIBUTES.len());
         assert_eq!(s["attributes"]["PlaneBDP"], "300000");

@@ -199,7 +199,7 @@ fn attributes_out_of_range_are_refused() {
     assert_eq!(
         errors_of(&format!("{LAB}[switch.attributes]\nDelay = 5\n")),
         [
-            "12: [switch.attributes] `Delay = 5`: a time with its unit, from \"0 ns\" to \"1000000000 ns\", such as \"150 us\""
+            "12: [switch.attributes] `Delay = 5`: a time with its unit from \"0 s\" to \"1 s\""
         ]
     );
 }
