@@ -35,7 +35,7 @@ pub use assemble::network_plan;
 pub use error::LabError;
 pub use namespace::{InterfaceCounters, NamespaceHandle};
 pub use network::Network;
-pub use plan::{EndPlan, Ipv4Prefix, LinkPlan, NetworkPlan, PlanError, interface_mac, nic_mac};
+pub use plan::{EndPlan, Ipv4Prefix, LinkPlan, NetworkPlan, PlanError, interface_mac};
 pub use sandbox::Sandbox;
 pub use sys::{active_offloads, drop_capabilities_but_net_raw};
 pub use wires::Wires;

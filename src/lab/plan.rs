@@ -17,15 +17,6 @@ pub const fn interface_mac(link: u32, end: u8) -> [u8; 6] {
     [0x02, 0x00, a, b, c, end]
 }
 
-/// The MAC address of a NIC daemon's port at end 0 or 1 of link number `link`:
-/// `02:01`, then a number. It is no interface's, so the kernel drops what is
-/// sent to it as soon as the daemon's packet socket has it.
-// spec: SW-1
-pub const fn nic_mac(link: u32, end: u8) -> [u8; 6] {
-    let [a, b, c] = low_24(link);
-    [0x02, 0x01, a, b, c, end]
-}
-
 const fn low_24(number: u32) -> [u8; 3] {
     let [_, a, b, c] = number.to_be_bytes();
     [a, b, c]
@@ -356,11 +347,9 @@ mod tests {
     fn a_nic_daemon_has_another_mac_than_any_interface() {
         for link in [0, 1, 255, 256, 65_536] {
             assert_eq!(interface_mac(link, 0)[0] & 3, 2);
-            assert_eq!(nic_mac(link, 0)[0] & 3, 2);
             assert_ne!(interface_mac(link, 0), interface_mac(link, 1));
-            assert_ne!(interface_mac(link, 0), nic_mac(link, 0));
             assert_ne!(interface_mac(link, 0), interface_mac(link + 1, 0));
         }
-        assert_eq!(mac_text(nic_mac(0x01_02_03, 1)), "02:01:01:02:03:01");
+        assert_eq!(mac_text(interface_mac(0x01_02_03, 1)), "02:00:01:02:03:01");
     }
 }

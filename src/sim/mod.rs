@@ -136,16 +136,10 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
     /// # Panics
     /// When the node is a switch.
     pub fn with_nic<R>(&mut self, node: NodeId, f: impl FnOnce(&mut Nic, &mut Ctx<'_>) -> R) -> R {
-        let station = &mut self.stations[node.0 as usize];
-        let SimNode::Nic(nic) = &mut station.node else { panic!("node {} is a switch", node.0) };
-        let mut ctx = Ctx {
-            now: self.now,
-            node,
-            rng: &mut station.rng,
-            frames: &mut self.frames,
-            trace: self.trace,
-        };
-        let result = f(nic, &mut ctx);
+        let result = self.call(node, |sim_node, ctx| match sim_node {
+            SimNode::Nic(nic) => f(nic, ctx),
+            SimNode::Switch(_) => panic!("node {} is a switch", node.0),
+        });
         self.after_call(node);
         result
     }
@@ -199,17 +193,23 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         Ok(true)
     }
 
-    fn arrive(&mut self, to: End, frame: Frame) {
-        let station = &mut self.stations[to.node.0 as usize];
-        station.tap.frame(self.now, to.port, TapDirection::Received, &frame, None);
+    /// Calls `f` with a node and its context at this instant.
+    fn call<R>(&mut self, node: NodeId, f: impl FnOnce(&mut SimNode, &mut Ctx<'_>) -> R) -> R {
+        let station = &mut self.stations[node.0 as usize];
         let mut ctx = Ctx {
             now: self.now,
-            node: to.node,
+            node,
             rng: &mut station.rng,
             frames: &mut self.frames,
             trace: self.trace,
         };
-        station.node.as_node().handle_frame(&mut ctx, to.port, frame);
+        f(&mut station.node, &mut ctx)
+    }
+
+    fn arrive(&mut self, to: End, frame: Frame) {
+        let station = &mut self.stations[to.node.0 as usize];
+        station.tap.frame(self.now, to.port, TapDirection::Received, &frame, None);
+        self.call(to.node, |node, ctx| node.as_node().handle_frame(ctx, to.port, frame));
         self.after_call(to.node);
     }
 
@@ -219,30 +219,14 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
             return;
         }
         if station.node.poll_timeout().is_some_and(|at| at <= self.now) {
-            let mut ctx = Ctx {
-                now: self.now,
-                node,
-                rng: &mut station.rng,
-                frames: &mut self.frames,
-                trace: self.trace,
-            };
-            station.node.as_node().handle_timeout(&mut ctx);
+            self.call(node, |sim_node, ctx| sim_node.as_node().handle_timeout(ctx));
         }
         self.after_call(node);
     }
 
     /// Takes from a node what a call made it give: frames, events, its deadline.
     fn after_call(&mut self, node: NodeId) {
-        loop {
-            let station = &mut self.stations[node.0 as usize];
-            let mut ctx = Ctx {
-                now: self.now,
-                node,
-                rng: &mut station.rng,
-                frames: &mut self.frames,
-                trace: self.trace,
-            };
-            let Some(transmit) = station.node.as_node().poll_transmit(&mut ctx) else { break };
+        while let Some(transmit) = self.call(node, |node, ctx| node.as_node().poll_transmit(ctx)) {
             self.put_on_link(End { node, port: transmit.port }, transmit.frame);
         }
         let station = &mut self.stations[node.0 as usize];

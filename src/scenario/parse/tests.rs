@@ -198,9 +198,7 @@ fn attributes_out_of_range_are_refused() {
     );
     assert_eq!(
         errors_of(&format!("{LAB}[switch.attributes]\nDelay = 5\n")),
-        [
-            "12: [switch.attributes] `Delay = 5`: a time with its unit from \"0 s\" to \"1 s\""
-        ]
+        ["12: [switch.attributes] `Delay = 5`: a time with its unit from \"0 s\" to \"1 s\""]
     );
 }
 
