@@ -3,6 +3,7 @@
 mod ctl;
 mod daemon;
 mod failure;
+mod hold;
 mod run;
 mod scenario;
 mod table;

@@ -1,6 +1,7 @@
 //! `mrc run`: a scenario from the first namespace to the answer.
 
 use std::io::{self, IsTerminal, Write};
+use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use anyhow::Context;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
+use super::hold::hold;
 use super::scenario::{SourceArgs, read};
 use mrc_lab::config::Profile;
 use mrc_lab::lab::LabError;
@@ -51,6 +53,10 @@ pub struct Args {
     /// the exact clocks; in the wall clock what takes 100 s].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
+    /// Build the lab, then wait until Enter is pressed (or standard input ends)
+    /// before anything is sent: time to attach tcpdump or Wireshark.
+    #[arg(long)]
+    hold: bool,
 }
 
 /// A time dilation factor as given.
@@ -149,7 +155,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("{announcement}");
     }
     let bar = progress_bar(args.json);
+    let mut holding = args.hold;
     let mut progress = |done: u64, total: u64| {
+        if mem::take(&mut holding) {
+            hold(&stopped);
+        }
         bar.set_length(total);
         bar.set_position(done);
         !stopped.load(Ordering::Acquire)

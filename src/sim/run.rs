@@ -29,8 +29,9 @@ pub struct RunEnd {
 }
 
 /// Runs the flows of `scenario` until each is over, nothing can happen any
-/// more, or protocol time reaches `limit`. `progress` is told now and then how
-/// many bytes are done, of how many; it says whether to go on.
+/// more, or protocol time reaches `limit`. `progress` is told before anything is
+/// posted, and now and then after that, how many bytes are done, of how many; it
+/// says whether to go on.
 ///
 /// # Errors
 /// When the carrier could not carry a frame.
@@ -45,7 +46,10 @@ pub fn run_workload<C: Carrier>(
     let memory = register_flows(world, scenario);
     let mut run =
         Run { flows: &scenario.flows, scenario, memory, workload: Workload::new(scenario) };
-    run.workload.start();
+    let (done, total) = run.workload.progress();
+    if progress(done, total) {
+        run.workload.start();
+    }
     let mut steps = 0;
     loop {
         run.act(world);

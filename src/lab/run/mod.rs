@@ -138,7 +138,8 @@ impl PreparedRun {
 
     /// Runs. `progress` is told now and then how many bytes have arrived, of how
     /// many, and says whether to go on; when it does not, the run ends early and
-    /// its files are complete up to there.
+    /// its files are complete up to there. It is told once when all is ready and
+    /// before anything is sent, and may take its time then.
     ///
     /// # Errors
     /// When a daemon fails, a frame cannot be carried, or a file cannot be written.

@@ -37,8 +37,6 @@ pub struct Coordinator<'a> {
     regions: Vec<FlowRegions>,
     news: Receiver<News>,
     record: EventsCsv<BufWriter<File>>,
-    /// When the run is given up, in nanoseconds of CLOCK_MONOTONIC.
-    deadline_ns: u64,
 }
 
 impl<'a> Coordinator<'a> {
@@ -59,14 +57,12 @@ impl<'a> Coordinator<'a> {
         for node in 0..plan.scenario.nics.len() {
             listen(NodeId(node as u32), daemons.connect(node)?, sender.clone());
         }
-        let limit_ns = plan.time_limit.as_ns().saturating_mul(u64::from(plan.tdf));
-        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
         let workload = Workload::new(&plan.scenario);
-        Ok(Self { plan, workload, regions, news, record, deadline_ns })
+        Ok(Self { plan, workload, regions, news, record })
     }
 
     /// Runs the workload until every flow is over, the run is given up, or
-    /// `progress` says so.
+    /// `progress` says so. Nothing is posted before the first answer of `progress`.
     ///
     /// # Errors
     /// When a daemon ends, or a record cannot be written.
@@ -76,12 +72,18 @@ impl<'a> Coordinator<'a> {
         daemons: &mut Daemons,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<(), RunError> {
+        let (done, total) = self.workload.progress();
+        if !progress(done, total) {
+            return Ok(());
+        }
+        let limit_ns = self.plan.time_limit.as_ns().saturating_mul(u64::from(self.plan.tdf));
+        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
         self.workload.start();
         let mut next_report = 0;
         loop {
             self.act(daemons)?;
             let now = monotonic_ns();
-            if self.workload.is_over() || now > self.deadline_ns {
+            if self.workload.is_over() || now > deadline_ns {
                 return Ok(());
             }
             if now >= next_report {
