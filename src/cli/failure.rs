@@ -29,9 +29,22 @@ impl Failure {
             Self::Failed(error) => (error, 1),
             Self::Incomplete => return ExitCode::FAILURE,
         };
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", with_causes(&error));
         ExitCode::from(code)
     }
+}
+
+/// An error and its causes. Errors that say their own cause are not told it again.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }
 
 impl From<anyhow::Error> for Failure {
@@ -43,5 +56,27 @@ impl From<anyhow::Error> for Failure {
 impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Self {
         if error.is_bad_input() { Self::BadInput(error.into()) } else { Self::Failed(error.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("opening x: {source}")]
+    struct SaysItsCause {
+        source: io::Error,
+    }
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let source = || io::Error::other("no room");
+        let told = anyhow::Error::from(source()).context("opening x");
+        assert_eq!(with_causes(&told), "opening x: no room");
+        let tells = anyhow::Error::from(SaysItsCause { source: source() });
+        assert_eq!(with_causes(&tells.context("starting")), "starting: opening x: no room");
     }
 }
