@@ -69,13 +69,12 @@ impl Wires {
         self.ends.get_mut(&end).ok_or_else(|| CarryError(format!("{end:?} has no interface")))
     }
 
-    /// Why nothing arrived at `to`.
-    fn lost(&mut self, from: End, to: End) -> CarryError {
+    /// That a frame from `from` is not at `to`, and what became of it. An end
+    /// that is down keeps its peer from sending, so both are named.
+    fn lost(&mut self, from: End, to: End, what: &str) -> CarryError {
         let mut name = |end| self.end(end).map_or_else(|e| e.to_string(), |end| end.name.clone());
         let (sender, receiver) = (name(from), name(to));
-        CarryError(format!(
-            "a frame sent on {sender} did not reach {receiver}; was either set down?"
-        ))
+        CarryError(format!("a frame from {sender} to {receiver} {what}; was either set down?"))
     }
 }
 
@@ -87,10 +86,9 @@ impl Carrier for Wires {
         frame: Frame,
         frames: &mut FramePool,
     ) -> Result<Frame, CarryError> {
-        let sender = self.end(from)?;
-        sender.socket.send(&frame).map_err(|error| {
-            CarryError(format!("{} does not send: {error}; was it set down?", sender.name))
-        })?;
+        if let Err(error) = self.end(from)?.socket.send(&frame) {
+            return Err(self.lost(from, to, &format!("could not be sent ({error})")));
+        }
         let sent_at = monotonic_ns();
         loop {
             let received = self.end(to)?.socket.receive().map(|received| {
@@ -105,7 +103,7 @@ impl Carrier for Wires {
                 frames.give(arrived);
                 self.strays += 1;
             } else if monotonic_ns() - sent_at > Self::PATIENCE_NS {
-                return Err(self.lost(from, to));
+                return Err(self.lost(from, to, "did not arrive"));
             } else {
                 thread::yield_now();
             }
