@@ -1,0 +1,10 @@
+//! `mrc run` as its users run it: the real binary, real namespaces, as root and
+//! as an ordinary user. What a test needs and does not find, it names and fails.
+
+mod bench;
+mod demo;
+mod ends;
+mod forge;
+mod input;
+mod live;
+mod second_opinion;

@@ -1,0 +1,74 @@
+//! What Wireshark makes of the demo's frames.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use mrc_lab::wire::packet::{FrameFormat, Packet};
+
+use crate::bench::{As, Bench, said};
+use crate::demo::packets;
+
+/// Fields of every packet, in the order of the columns.
+const FIELDS: [&str; 10] = [
+    "frame.len",
+    "ip.ttl",
+    "udp.dstport",
+    "udp.srcport",
+    "infiniband.bth.opcode",
+    "infiniband.bth.destqp",
+    "infiniband.bth.psn",
+    "ip.checksum.status",
+    "udp.checksum.status",
+    "ip.dsfield.dscp",
+];
+/// How Wireshark says that a checksum is right.
+const GOOD: &str = "1";
+
+/// What tshark prints for `capture`, all checksums checked.
+fn tshark(capture: &Path, words: &[&str]) -> String {
+    let mut command = Command::new("tshark");
+    command.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-r"]);
+    said(command.arg(capture).args(words))
+}
+
+/// A number as Wireshark writes it.
+fn number(text: &str) -> u32 {
+    let hexadecimal = text.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+    hexadecimal.unwrap_or_else(|| text.parse()).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+// spec: W-1, W-2, W-3, W-12, WIRE-5, WIRE-9, RC-7
+#[test]
+fn tshark_finds_nothing_wrong_with_the_demo() {
+    let bench = Bench::with_demo(As::User, "4 MiB");
+    bench.run("lab.toml --clock exact --out out").well();
+    let merged = bench.path("out/merged.pcapng");
+    let wrong = "_ws.malformed || ip.checksum.status == 0 || udp.checksum.status == 0 \
+                 || _ws.expert.severity == error";
+    assert_eq!(tshark(&merged, &["-Y", wrong]), "");
+    let mut words = vec!["-T", "fields"];
+    FIELDS.iter().for_each(|field| words.extend(["-e", field]));
+    let table = tshark(&merged, &words);
+    let all = packets(&merged);
+    assert_eq!(table.lines().count(), all.len());
+    let mut sizes = BTreeSet::new();
+    for (line, ours) in table.lines().zip(&all) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let packet = Packet::parse(&ours.frame, &FrameFormat::default()).expect("a packet");
+        sizes.insert(number(columns[0]));
+        assert_eq!((columns[1], columns[2]), ("64", "4791"), "{line}");
+        assert_eq!(columns[3], packet.entropy.to_string());
+        let bth = [columns[4], columns[5], columns[6]].map(number);
+        let wanted = [
+            packet.bth.opcode.code().into(),
+            packet.bth.destination_qp.value(),
+            packet.bth.psn.value(),
+        ];
+        assert_eq!(bth, wanted, "{line}");
+        assert_eq!(columns[7], GOOD, "{line}");
+        assert_eq!(columns[9], packet.dscp.to_string());
+    }
+    // 62, 78, 94 and 4,174 bytes on the wire, without the FCS.
+    assert_eq!(sizes, BTreeSet::from([58, 74, 90, 4_170]));
+}
