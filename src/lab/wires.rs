@@ -60,11 +60,6 @@ impl Wires {
         Ok(Self { ends, strays: 0 })
     }
 
-    /// Frames seen on the wires that no node of the run had sent.
-    pub fn strays(&self) -> u64 {
-        self.strays
-    }
-
     fn end(&mut self, end: End) -> Result<&mut WireEnd, CarryError> {
         self.ends.get_mut(&end).ok_or_else(|| CarryError(format!("{end:?} has no interface")))
     }
@@ -108,5 +103,9 @@ impl Carrier for Wires {
                 thread::yield_now();
             }
         }
+    }
+
+    fn strays(&self) -> u64 {
+        self.strays
     }
 }

@@ -21,6 +21,11 @@ pub trait Carrier {
         frame: Frame,
         frames: &mut FramePool,
     ) -> Result<Frame, CarryError>;
+
+    /// Frames that it met on the way and nobody here had sent.
+    fn strays(&self) -> u64 {
+        0
+    }
 }
 
 /// Frames stay in memory: what is sent is what arrives.

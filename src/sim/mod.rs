@@ -104,6 +104,11 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         self.now
     }
 
+    /// What carries the frames.
+    pub fn carrier(&self) -> &C {
+        &self.carrier
+    }
+
     /// Listens to every frame of `node`.
     pub fn set_tap(&mut self, node: NodeId, tap: Box<dyn FrameTap>) {
         self.stations[node.0 as usize].tap = tap;

@@ -132,6 +132,9 @@ fn counts<C: Carrier>(topology: &Topology, world: &SimWorld<'_, C>) -> NetworkCo
             }
         }
     }
+    // Frames that somebody else put on the wires, which no node was given.
+    let strays = Some(("stray", world.carrier().strays()));
+    counts.add_drops(strays.into_iter().filter(|(_, count)| *count > 0));
     counts
 }
 
