@@ -34,3 +34,39 @@ fn packets_per_second(scenario: &Scenario, topology: &Topology, nic: usize) -> u
     let frame = u64::from(scenario.nics[nic].attributes.mss) + DATA_OVERHEAD as u64;
     link.map_or(0, |link| link.rate.as_bps() / (8 * frame))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Overrides, parse};
+
+    /// `senders` NICs that all send to one more, over a switch.
+    fn incast(senders: usize, profile: Profile) -> u32 {
+        let mut text = "[[switch]]\nname = \"s\"\n".to_owned();
+        for nic in 0..=senders {
+            text += &format!("[[nic]]\nname = \"n{nic}\"\n[[link]]\nends = [\"n{nic}\", \"s\"]\n");
+            if nic > 0 {
+                text += &format!("[[write]]\nfrom = \"n{nic}\"\nto = \"n0\"\nbytes = \"1 MB\"\n");
+            }
+        }
+        let overrides = Overrides { profile: Some(profile), seed: None };
+        let scenario = parse(&text, "incast.toml", &overrides).expect("a good scenario");
+        auto_tdf(&scenario, &Topology::new(&scenario), 2)
+    }
+
+    // spec: TIME-3
+    #[test]
+    fn the_more_packets_are_planned_the_slower_protocol_time_runs() {
+        // A NIC at 400 Gbps plans 11,978,917 packets a second.
+        assert_eq!(incast(1, Profile::Reference), 1_000);
+        assert_eq!(incast(5, Profile::Reference), 1_000);
+        assert_eq!(incast(6, Profile::Reference), 2_000);
+        assert_eq!(incast(15, Profile::Tuned), 3_000);
+    }
+
+    // spec: TIME-3
+    #[test]
+    fn native_runs_at_the_hosts_own_speed() {
+        assert_eq!(incast(15, Profile::Native), 1);
+    }
+}
