@@ -9,5 +9,8 @@
 # All arguments go to `mrc run`. Root or an ordinary user.
 set -eu
 cd "$(dirname "$0")/.."
+# run.json says which commit ran.
+MRC_COMMIT=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+export MRC_COMMIT
 cargo build --release --locked
 exec "${CARGO_TARGET_DIR:-target}/release/mrc" run scenarios/two-hosts.toml "$@"
