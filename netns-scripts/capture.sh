@@ -3,8 +3,9 @@
 #
 #   ./capture.sh HOST [INTERFACE [FILE]]   default mrc0, HOST-INTERFACE.pcap
 #
-# Ends with Ctrl-C or with the lab. `mrc run` keeps captures of its own; this one
-# shows that the frames are real. `mrc run --hold` gives you time to start it.
+# Ends with Ctrl-C, or with the run unless that is killed. `mrc run` keeps captures
+# of its own; this one shows that the frames are real. `mrc run --hold` gives you
+# time to start it.
 set -eu
 if [ $# -lt 1 ] || [ $# -gt 3 ]; then
     echo "usage: $0 HOST [INTERFACE [FILE]]" >&2
