@@ -1,11 +1,12 @@
-//! The QP events of a NIC, kept so that a client that subscribes late sees
-//! them from the first on.
+//! What a daemon's node told: the QP events of a NIC, kept so that a client that
+//! subscribes late sees them from the first on, and how often which fault acted.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::protocol::EventReport;
+use crate::record::NetworkCounts;
 use crate::time::Instant;
 use crate::trace::{Event, NodeId, TraceSink};
 
@@ -16,6 +17,7 @@ pub(super) struct EventLog {
     /// Events that are no longer kept: the number of the first that is.
     forgotten: u64,
     limit: usize,
+    counts: NetworkCounts,
 }
 
 impl EventLog {
@@ -24,7 +26,7 @@ impl EventLog {
 
     /// An empty log of at most `limit` events.
     pub(super) fn new(limit: usize) -> Self {
-        Self { kept: VecDeque::new(), forgotten: 0, limit }
+        Self { kept: VecDeque::new(), forgotten: 0, limit, counts: NetworkCounts::default() }
     }
 
     fn push(&mut self, event: EventReport) {
@@ -33,6 +35,12 @@ impl EventLog {
             self.forgotten += 1;
         }
         self.kept.push_back(event);
+    }
+
+    /// What fault rules did on the node's links, by deed and rule.
+    // spec: SW-20
+    pub(super) fn faults(&self) -> &BTreeMap<String, u64> {
+        &self.counts.faults
     }
 
     /// The number of the first event that is kept.
@@ -55,14 +63,16 @@ impl EventLog {
 /// A log that the node's trace writes and the control socket reads.
 pub(super) type SharedLog = Rc<RefCell<EventLog>>;
 
-/// The trace of a daemon's node: QP events go into the log.
+/// The trace of a daemon's node: QP events and faults go into the log.
 #[derive(Debug)]
 pub(super) struct LogSink(pub(super) SharedLog);
 
 impl TraceSink for LogSink {
-    fn record(&mut self, at: Instant, _: NodeId, event: &Event) {
-        if let Event::Qp(event) = event {
-            self.0.borrow_mut().push(EventReport::new(at, event));
+    fn record(&mut self, at: Instant, node: NodeId, event: &Event) {
+        let mut log = self.0.borrow_mut();
+        match event {
+            Event::Qp(event) => log.push(EventReport::new(at, event)),
+            other => log.counts.record(at, node, other),
         }
     }
 }
@@ -75,8 +85,9 @@ mod tests {
     use crate::trace::{QpAddress, QpEvent, QpEventKind};
     use crate::wire::qpn::Qpn;
 
+    // spec: SW-20
     #[test]
-    fn the_oldest_events_are_forgotten_and_counted() {
+    fn the_oldest_events_are_forgotten_and_faults_are_counted() {
         let log = Rc::new(RefCell::new(EventLog::new(2)));
         let mut sink = LogSink(Rc::clone(&log));
         let end = QpAddress { ip: Ipv4Addr::LOCALHOST, qpn: Qpn::NONE };
@@ -91,8 +102,13 @@ mod tests {
             sink.record(Instant::from_ps(number), NodeId(0), &Event::Qp(event(number)));
         }
         sink.record(Instant::ZERO, NodeId(0), &Event::Drop { cause: "bad_icrc" });
+        for psn in 0..2 {
+            let what = format!("dropped by rule 1 (1 % loss): WRITE PSN {psn}");
+            sink.record(Instant::ZERO, NodeId(0), &Event::Fault { what });
+        }
         let log = log.borrow();
         assert_eq!((log.first(), log.end()), (1, 3));
+        assert_eq!(log.faults().get("dropped by rule 1 (1 % loss)"), Some(&2));
         assert_eq!(log.get(0), None);
         assert_eq!(log.get(2), Some(&EventReport::new(Instant::from_ps(2), &event(2))));
         assert_eq!(log.get(3), None);

@@ -309,6 +309,8 @@ pub struct Report {
     pub host_errors: BTreeMap<String, u64>,
     /// Frames that the host dropped before the daemon saw them.
     pub kernel_drops: u64,
+    /// What fault rules did on the node's links, by deed and rule.
+    pub faults: BTreeMap<String, u64>,
     /// Whether the run was faithful to protocol time, in words.
     pub fidelity: String,
     /// The capture, when there is one.

@@ -14,6 +14,7 @@ pub(super) fn report(
     identity: &Identity,
     now: Instant,
     counted: &IoReport,
+    faults: &BTreeMap<String, u64>,
     capture: Option<CaptureReport>,
 ) -> Report {
     let kernel_drops = counted.ports.iter().map(|port| port.kernel_drops).sum();
@@ -27,6 +28,7 @@ pub(super) fn report(
         packet_time_ps: identity.packet_time.map(|time| time.as_ps()),
         host_errors: host_errors(counted),
         kernel_drops,
+        faults: faults.clone(),
         fidelity: fidelity(identity, &counted.lateness, kernel_drops),
         capture,
     }
@@ -95,7 +97,13 @@ mod tests {
     fn what_all_ports_lost_is_added_up() {
         let packet_time = Some(Duration::from_ps(83_480));
         let ports = vec![port(1, &[libc::ENOBUFS, libc::EPERM]), port(2, &[libc::ENOBUFS])];
-        let report = report(&identity(packet_time), Instant::ZERO, &counted(9, ports), None);
+        let report = report(
+            &identity(packet_time),
+            Instant::ZERO,
+            &counted(9, ports),
+            &BTreeMap::new(),
+            None,
+        );
         assert_eq!((report.kernel_drops, report.lateness.count, report.lateness.p99_ps), (3, 1, 9));
         let errors: Vec<_> = report.host_errors.into_iter().collect();
         assert_eq!(errors, [("ENOBUFS".to_owned(), 2), ("EPERM".to_owned(), 1)]);
@@ -108,7 +116,7 @@ mod tests {
     #[test]
     fn native_is_not_judged() {
         let counted = counted(1_500_000, vec![port(0, &[])]);
-        let report = report(&identity(None), Instant::ZERO, &counted, None);
+        let report = report(&identity(None), Instant::ZERO, &counted, &BTreeMap::new(), None);
         assert!(report.fidelity.starts_with("not judged (p50 1.50"), "{}", report.fidelity);
         assert_eq!(report.packet_time_ps, None);
     }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -220,7 +221,7 @@ impl<N: Role> Daemon<N> {
         let busy = server.turn(log, &mut |request| match request {
             Request::Report {} => {
                 let capture = capture.as_ref().map(|capture| capture.counts().into());
-                answer_report(event_loop, identity, capture)
+                answer_report(event_loop, identity, log.borrow().faults(), capture)
             }
             Request::Stop {} => {
                 stopper.stop();
@@ -238,10 +239,11 @@ impl<N: Role> Daemon<N> {
 fn answer_report<N: Role>(
     event_loop: &mut EventLoop<N>,
     identity: &Identity,
+    faults: &BTreeMap<String, u64>,
     capture: Option<CaptureReport>,
 ) -> Result<Response, String> {
     let counted = event_loop.report().map_err(|error| format!("reading counters: {error}"))?;
-    Ok(Response::Report(report(identity, event_loop.now(), &counted, capture)))
+    Ok(Response::Report(report(identity, event_loop.now(), &counted, faults, capture)))
 }
 
 impl<N> fmt::Debug for Daemon<N> {

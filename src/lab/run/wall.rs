@@ -6,7 +6,7 @@ mod workload;
 
 use super::network::LabNetwork;
 use super::{Outcome, RunError, RunFiles, RunPlan};
-use crate::daemon::protocol::{LatenessReport, Request, Response};
+use crate::daemon::protocol::{LatenessReport, Report, Request, Response};
 use crate::record::{Fidelity, FlowDigests, NetworkCounts};
 use crate::scenario::Topology;
 use crate::time::Duration;
@@ -31,7 +31,9 @@ pub fn run(
     let dropped = lab.add_frames(topology, &mut network)?;
     manifest.frames_on_wire.clone_from(&network.frames_on_wire);
     files.write_manifest(&manifest)?;
-    let fidelity = fidelity(&mut daemons, plan.tdf, dropped)?;
+    let reports = reports(&mut daemons)?;
+    add_faults(&reports, &mut network);
+    let fidelity = fidelity(&reports, plan.tdf, dropped);
     let captures = daemons.stop()?;
     Ok(Outcome { flows, digests, network, fidelity, captures: files.merge(captures)? })
 }
@@ -72,18 +74,32 @@ fn counts(daemons: &mut Daemons) -> Result<NetworkCounts, RunError> {
     Ok(counts)
 }
 
+/// What every daemon reports of its run.
+fn reports(daemons: &mut Daemons) -> Result<Vec<Report>, RunError> {
+    let nodes = 0..daemons.len();
+    let report = |node| match daemons.ask(node, &Request::Report {})? {
+        Response::Report(report) => Ok(report),
+        other => Err(unexpected(&other)),
+    };
+    nodes.map(report).collect()
+}
+
+/// What fault rules did on all links.
+// spec: SW-20
+fn add_faults(reports: &[Report], network: &mut NetworkCounts) {
+    for (deed, count) in reports.iter().flat_map(|report| &report.faults) {
+        *network.faults.entry(deed.clone()).or_default() += count;
+    }
+}
+
 /// That of the worst daemon, with what kernels dropped anywhere.
 // spec: TIME-6, REL-8
-fn fidelity(daemons: &mut Daemons, tdf: u32, dropped: u64) -> Result<Fidelity, RunError> {
-    let mut worst = Fidelity::EXACT;
-    let mut kernel_drops = dropped;
-    for node in 0..daemons.len() {
-        let Response::Report(report) = daemons.ask(node, &Request::Report {})? else { continue };
-        kernel_drops += report.kernel_drops;
+fn fidelity(reports: &[Report], tdf: u32, dropped: u64) -> Fidelity {
+    let judged = reports.iter().map(|report| {
         let LatenessReport { p50_ps, p99_ps, max_ps, .. } = report.lateness;
         let lateness = [p50_ps, p99_ps, max_ps].map(Duration::from_ps);
-        let packet_time = report.packet_time_ps.map(Duration::from_ps);
-        worst = worst.worse(Fidelity::judge(lateness, packet_time, 0, tdf));
-    }
-    Ok(worst.with_kernel_drops(kernel_drops))
+        Fidelity::judge(lateness, report.packet_time_ps.map(Duration::from_ps), 0, tdf)
+    });
+    let on_sockets: u64 = reports.iter().map(|report| report.kernel_drops).sum();
+    judged.fold(Fidelity::EXACT, Fidelity::worse).with_kernel_drops(dropped + on_sockets)
 }
