@@ -48,8 +48,8 @@ struct Station {
     rng: Rng,
     /// The sending end of the link behind each port, and where it leads.
     links: Vec<(Link, End)>,
-    /// The earliest instant for which a wake-up is queued.
-    wake_up: Option<Instant>,
+    /// The instants for which wake-ups are queued, each once, the earliest last.
+    wake_ups: Vec<Instant>,
     tap: Box<dyn FrameTap>,
 }
 
@@ -84,7 +84,7 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
                 NodeKind::Switch(config) => SimNode::Switch(Box::new(Switch::new(config.clone()))),
             };
             let links = topology.sending_ends(NodeId(index as u32), seed);
-            Station { node, rng, links, wake_up: None, tap: Box::new(NoTap) }
+            Station { node, rng, links, wake_ups: Vec::new(), tap: Box::new(NoTap) }
         });
         Self {
             now: Instant::ZERO,
@@ -220,9 +220,7 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
 
     fn wake(&mut self, node: NodeId) {
         let station = &mut self.stations[node.0 as usize];
-        if station.wake_up.take_if(|at| *at <= self.now).is_none() {
-            return;
-        }
+        station.wake_ups.pop();
         if station.node.poll_timeout().is_some_and(|at| at <= self.now) {
             self.call(node, |sim_node, ctx| sim_node.as_node().handle_timeout(ctx));
         }
@@ -241,9 +239,9 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
             }
         }
         if let Some(at) = station.node.poll_timeout()
-            && station.wake_up.is_none_or(|queued| at < queued)
+            && station.wake_ups.last().is_none_or(|queued| at < *queued)
         {
-            station.wake_up = Some(at);
+            station.wake_ups.push(at);
             self.schedule(at, Happening::WakeUp { node });
         }
     }
