@@ -2,7 +2,7 @@
 //! clock's driver asks what to do and tells what happened.
 
 use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::nic::RetransmitCounts;
 use crate::rng::Rng;
@@ -76,12 +76,14 @@ impl FlowState {
 #[derive(Debug)]
 pub struct Workload {
     flows: Vec<FlowState>,
+    /// How many of them are not over.
+    open: usize,
     /// Receiving sides by the sender's end.
     receivers: BTreeMap<QpAddress, (NodeId, Qpn)>,
     /// Flows by the sending side of their QPs.
     senders: BTreeMap<QpAddress, usize>,
     ips: Vec<Ipv4Addr>,
-    actions: Vec<Action>,
+    actions: VecDeque<Action>,
 }
 
 impl Workload {
@@ -93,12 +95,14 @@ impl Workload {
             qp: None,
             result: FlowResult::default(),
         });
+        let flows: Vec<_> = flows.collect();
         Self {
-            flows: flows.collect(),
+            open: flows.iter().filter(|flow| !flow.is_over()).count(),
+            flows,
             receivers: BTreeMap::new(),
             senders: BTreeMap::new(),
             ips: scenario.nics.iter().map(|nic| nic.ip).collect(),
-            actions: Vec::new(),
+            actions: VecDeque::new(),
         }
     }
 
@@ -111,7 +115,7 @@ impl Workload {
 
     /// The next thing to do.
     pub fn next_action(&mut self) -> Option<Action> {
-        (!self.actions.is_empty()).then(|| self.actions.remove(0))
+        self.actions.pop_front()
     }
 
     /// The work request number of a message.
@@ -133,7 +137,13 @@ impl Workload {
 
     /// A message of `flow` was not taken, for the reason given.
     pub fn refused(&mut self, flow: usize, reason: String) {
-        self.flows[flow].result.failure = Some(reason);
+        self.fail(flow, reason);
+    }
+
+    fn fail(&mut self, flow: usize, reason: String) {
+        let state = &mut self.flows[flow];
+        self.open -= usize::from(!state.is_over());
+        state.result.failure = Some(reason);
     }
 
     /// A sending side was closed with these counts.
@@ -152,9 +162,8 @@ impl Workload {
             }
             QpEventKind::WqeComplete => self.on_complete(at, node, event),
             QpEventKind::QpError => {
-                if let Some(flow) = self.senders.get(&event.local) {
-                    let text = format!("QP {} is in the error state", event.local);
-                    self.flows[*flow].result.failure = Some(text);
+                if let Some(&flow) = self.senders.get(&event.local) {
+                    self.fail(flow, format!("QP {} is in the error state", event.local));
                 }
             }
             _ => {}
@@ -164,21 +173,23 @@ impl Workload {
     fn on_complete(&mut self, at: Instant, node: NodeId, event: &QpEvent) {
         let Some(&flow) = self.senders.get(&event.local) else { return };
         let state = &mut self.flows[flow];
+        let was_over = state.is_over();
         state.result.completed += 1;
-        let over = state.is_over();
-        if over {
+        let complete = state.result.completed == state.flow.messages;
+        if complete {
             state.result.finished = Some(at);
         }
-        if over || !state.flow.one_qp {
+        self.open -= usize::from(complete && !was_over);
+        if complete || !state.flow.one_qp {
             self.close(node, event.local);
         }
         self.post_more(flow);
     }
 
     fn close(&mut self, node: NodeId, local: QpAddress) {
-        self.actions.push(Action::Close { node, qpn: local.qpn });
+        self.actions.push_back(Action::Close { node, qpn: local.qpn });
         if let Some((node, qpn)) = self.receivers.remove(&local) {
-            self.actions.push(Action::Close { node, qpn });
+            self.actions.push_back(Action::Close { node, qpn });
         }
     }
 
@@ -190,14 +201,14 @@ impl Workload {
                 break;
             }
             let qp = if one_qp { state.qp } else { None };
-            self.actions.push(Action::Post { flow, message: state.posted, qp });
+            self.actions.push_back(Action::Post { flow, message: state.posted, qp });
             state.posted += 1;
         }
     }
 
     /// Whether every flow is complete or has failed.
     pub fn is_over(&self) -> bool {
-        self.flows.iter().all(FlowState::is_over)
+        self.open == 0
     }
 
     /// How far it is: bytes of completed messages, and of all.

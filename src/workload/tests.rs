@@ -82,6 +82,21 @@ fn a_flow_is_over_with_its_last_completion_or_an_error() {
     assert!(failed.is_over() && failed.results().all(|r| r.finished.is_none()));
 }
 
+// spec: DONE-1
+#[test]
+fn a_flow_that_has_failed_has_no_completion_time_whatever_completes_later() {
+    let mut workload = workload(2, false, 2);
+    workload.start();
+    workload.posted(0, Qpn::masked(10), Instant::ZERO);
+    workload.posted(0, Qpn::masked(11), Instant::ZERO);
+    let at = Instant::from_ps(10);
+    workload.on_event(at, A, &event(QpEventKind::QpError, end(1, 10), end(2, 0)));
+    workload.on_event(at, A, &event(QpEventKind::WqeComplete, end(1, 11), end(2, 0)));
+    let result = workload.results().next().expect("one flow");
+    assert_eq!((result.completed, result.completion_time()), (1, None));
+    assert!(workload.is_over());
+}
+
 #[test]
 fn data_comes_from_the_seed_and_differs_between_flows() {
     let flow = Flow { from: 0, to: 1, bytes: 100, messages: 2, one_qp: true, depth: 1 };
