@@ -110,9 +110,11 @@ impl NicAttributes {
         u64::from(self.mss) + DATA_IP_OVERHEAD as u64
     }
 
-    /// 1.5 times the bandwidth-delay product of a link of this rate, in bytes.
+    /// 1.5 times the bandwidth-delay product of a link of this rate, in bytes; at
+    /// least one nominal packet, so that a slow link sends too.
+    // spec: CC-11
     pub fn window(&self, link: Rate) -> u64 {
-        link.bytes_in(self.config_base_rtt) * 3 / 2
+        (link.bytes_in(self.config_base_rtt).saturating_mul(3) / 2).max(self.nominal_packet())
     }
 
     /// How long a closed receiving side is remembered.

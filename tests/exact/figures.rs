@@ -204,3 +204,16 @@ fn the_same_scenario_twice_gives_the_same_trace() {
     let other = run(&Scenario { seed: 2, ..scenario });
     assert_ne!(text(&first), text(&other));
 }
+
+// spec: CC-11
+#[test]
+fn a_window_below_a_packet_still_lets_one_packet_out_at_a_time() {
+    let scenario = back_to_back()
+        .with_flow(flow(3 * 4096, 1))
+        .with_attributes(|a| a.config_base_rtt = Duration::from_ps(1));
+    let ran = run(&scenario);
+    assert!(ran.is_complete());
+    let sent: Vec<_> = ran.packets(A, Direction::Tx, Kind::Write).map(|(at, _)| at).collect();
+    let round_trip = FULL + DELAY + SACK + DELAY;
+    assert_eq!(sent, [0, 1, 2].map(|n| ps(DOORBELL + FULL + n * round_trip)));
+}
