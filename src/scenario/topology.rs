@@ -88,11 +88,13 @@ impl Topology {
             };
             NodePlan { name: nic.name.clone(), kind: NodeKind::Nic(config) }
         });
+        let distances: Vec<_> =
+            (0..scenario.nics.len()).map(|nic| distances(scenario, &links, nic)).collect();
         let switches = scenario.switches.iter().enumerate().map(|(index, switch)| {
             let node = scenario.nics.len() + index;
             let config = SwitchConfig {
                 ports: switch_ports(scenario, &links, node),
-                routes: routes(scenario, &links, node),
+                routes: routes(scenario, &links, &distances, node),
                 attributes: switch.attributes.clone(),
             };
             NodePlan { name: switch.name.clone(), kind: NodeKind::Switch(config) }
@@ -224,11 +226,16 @@ fn switch_ports(scenario: &Scenario, links: &[LinkPlan], node: usize) -> Vec<Swi
     ports
 }
 
-/// For each NIC the ports of `node` that lie on a shortest path to it.
+/// For each NIC the ports of `node` that lie on a shortest path to it;
+/// `distances` has for each NIC the hops from every node.
 // spec: SW-1
-fn routes(scenario: &Scenario, links: &[LinkPlan], node: usize) -> Vec<Route> {
-    let routes = scenario.nics.iter().enumerate().filter_map(|(nic, spec)| {
-        let distance = distances(scenario, links, nic);
+fn routes(
+    scenario: &Scenario,
+    links: &[LinkPlan],
+    distances: &[Vec<Option<u32>>],
+    node: usize,
+) -> Vec<Route> {
+    let routes = scenario.nics.iter().zip(distances).filter_map(|(spec, distance)| {
         let ports: Vec<PortId> = links_of(links, node)
             .filter(|(link, side)| {
                 let next = link.ends[1 - side].node.0 as usize;
