@@ -21,11 +21,6 @@ impl<T> Serializer<T> {
         Self { rate, current: None }
     }
 
-    /// The port's rate.
-    pub const fn rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
     /// Whether nothing is being sent.
     pub const fn is_idle(&self) -> bool {
         self.current.is_none()
@@ -49,11 +44,6 @@ impl<T> Serializer<T> {
     /// When the current one's last bit leaves.
     pub fn ends(&self) -> Option<Instant> {
         self.current.as_ref().map(|(end, _)| *end)
-    }
-
-    /// What is being sent.
-    pub fn current(&self) -> Option<&T> {
-        self.current.as_ref().map(|(_, item)| item)
     }
 }
 
