@@ -194,10 +194,11 @@ impl Nic {
     // spec: RX-8, DONE-1
     fn accept(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, arrived: &DataArrival) {
         let Some(responder) = self.responders.get_mut(&qpn) else { return };
-        let ends = (responder.local(), responder.remote());
-        let mut whole = Vec::new();
-        let response = responder.accept(arrived, |number, bytes| whole.push((number, bytes)));
-        for (number, bytes) in whole {
+        let response = responder.accept(arrived);
+        while let Some(responder) = self.responders.get_mut(&qpn)
+            && let Some((number, bytes)) = responder.pop_whole()
+        {
+            let ends = (responder.local(), responder.remote());
             self.counters.messages_rcvd += 1;
             let message = Some((u64::from(number), bytes));
             self.emit(ctx, QpEventKind::RecvComplete, ends, message);

@@ -49,7 +49,8 @@ pub struct Responder {
     first: PsnExt,
     received: ReceivedPsns,
     max_psn_range: u32,
-    /// Lengths of messages whose last packet has arrived ahead of a gap.
+    /// Lengths of messages whose last packet has arrived, until each is whole
+    /// and has been told.
     ends: BTreeMap<PsnExt, u32>,
     messages: u32,
     since_sack: u32,
@@ -109,7 +110,7 @@ impl Responder {
         self.received.held()
     }
 
-    /// How many messages have arrived whole.
+    /// How many messages have arrived whole, of those that were told.
     pub fn messages(&self) -> u32 {
         self.messages
     }
@@ -126,27 +127,31 @@ impl Responder {
         Response { sack: due || data.ack_request || data.retransmission, ack: data.ack_request }
     }
 
-    /// A data packet whose payload has been written is recorded; the lengths of
-    /// the messages that are now whole go to `completed`.
-    // spec: RX-6, RX-8, ACK-2, SACK-2, SACK-3, SACK-4, SACK-5, SACK-6
-    pub fn accept(&mut self, data: &DataArrival, mut completed: impl FnMut(u32, u32)) -> Response {
+    /// A data packet whose payload has been written is recorded; the messages
+    /// that are whole now are there for [`Self::pop_whole`].
+    // spec: RX-6, ACK-2, SACK-2, SACK-3, SACK-4, SACK-5, SACK-6
+    pub fn accept(&mut self, data: &DataArrival) -> Response {
         self.received_bytes += u64::from(data.payload);
         if data.ends_message {
             self.ends.insert(data.psn, data.message_bytes);
         }
         let advance = self.received.insert(data.psn, data.ends_message, data.ack_request);
-        for _ in 0..advance.messages {
-            if let Some((_, bytes)) = self.ends.pop_first() {
-                completed(self.messages, bytes);
-            }
-            self.messages = self.messages.wrapping_add(1);
-        }
         let whole = advance.messages > 0;
         let due = self.coalesce(data);
         Response {
             sack: due || data.ack_request || data.retransmission || advance.asked || whole,
             ack: data.ack_request || whole,
         }
+    }
+
+    /// The next message that has become whole: its number and its length.
+    // spec: RX-8
+    pub fn pop_whole(&mut self) -> Option<(u32, u32)> {
+        let cumulative = self.cumulative();
+        let oldest = self.ends.first_entry().filter(|end| *end.key() <= cumulative)?;
+        let number = self.messages;
+        self.messages = number.wrapping_add(1);
+        Some((number, oldest.remove()))
     }
 
     /// Counts a data packet towards the next SACK; true when that is due.
@@ -227,13 +232,13 @@ mod tests {
     #[test]
     fn a_sack_is_drawn_when_the_count_passes_4095() {
         let (first, mut responder) = responder();
-        assert_eq!(responder.accept(&data(first, 4_095), |_, _| ()), NOTHING);
-        assert_eq!(responder.accept(&data(first.plus(1), 1), |_, _| ()), SACK);
+        assert_eq!(responder.accept(&data(first, 4_095)), NOTHING);
+        assert_eq!(responder.accept(&data(first.plus(1), 1)), SACK);
         responder.sack(&data(first.plus(1), 1));
         for psn in 2..5 {
-            assert_eq!(responder.accept(&data(first.plus(psn), 1), |_, _| ()), NOTHING);
+            assert_eq!(responder.accept(&data(first.plus(psn), 1)), NOTHING);
         }
-        assert_eq!(responder.accept(&data(first.plus(5), 1), |_, _| ()), SACK);
+        assert_eq!(responder.accept(&data(first.plus(5), 1)), SACK);
     }
 
     // spec: SACK-3, SACK-4, ACK-2
@@ -241,7 +246,7 @@ mod tests {
     fn flags_draw_acknowledgements_even_from_duplicates() {
         let (first, mut responder) = responder();
         let asks = DataArrival { ack_request: true, ..data(first, 1) };
-        assert_eq!(responder.accept(&asks, |_, _| ()), BOTH);
+        assert_eq!(responder.accept(&asks), BOTH);
         assert_eq!(responder.accept_duplicate(&asks), BOTH);
         let again = DataArrival { retransmission: true, ..data(first, 1) };
         assert_eq!(responder.accept_duplicate(&again), SACK);
@@ -252,7 +257,7 @@ mod tests {
     #[test]
     fn duplicates_count_towards_coalescing_but_not_as_received_bytes() {
         let (first, mut responder) = responder();
-        responder.accept(&data(first, 300), |_, _| ());
+        responder.accept(&data(first, 300));
         assert_eq!(responder.accept_duplicate(&data(first, 3_071)), NOTHING);
         assert_eq!(responder.accept_duplicate(&data(first, 1)), SACK);
         assert_eq!(responder.sack(&data(first, 1)).1.received_units, 2);
@@ -262,11 +267,12 @@ mod tests {
     #[test]
     fn a_message_is_whole_when_no_gap_remains_before_its_last_packet() {
         let (first, mut responder) = responder();
-        let mut whole = Vec::new();
         let last = DataArrival { ends_message: true, ..data(first.plus(1), 1) };
-        assert_eq!(responder.accept(&last, |n, bytes| whole.push((n, bytes))), NOTHING);
-        assert_eq!(responder.accept(&data(first, 1), |n, bytes| whole.push((n, bytes))), BOTH);
-        assert_eq!((whole, responder.messages()), (vec![(0, 100_000)], 1));
+        assert_eq!(responder.accept(&last), NOTHING);
+        assert_eq!((responder.pop_whole(), responder.messages()), (None, 0));
+        assert_eq!(responder.accept(&data(first, 1)), BOTH);
+        assert_eq!((responder.pop_whole(), responder.pop_whole()), (Some((0, 100_000)), None));
+        assert_eq!(responder.messages(), 1);
     }
 
     // spec: SACK-5
@@ -274,19 +280,18 @@ mod tests {
     fn a_closed_gap_draws_a_sack_for_the_packet_that_asked() {
         let (first, mut responder) = responder();
         let asks = DataArrival { ack_request: true, ..data(first.plus(1), 1) };
-        assert_eq!(responder.accept(&asks, |_, _| ()), BOTH);
+        assert_eq!(responder.accept(&asks), BOTH);
         responder.sack(&asks);
-        assert_eq!(responder.accept(&data(first, 1), |_, _| ()), SACK);
+        assert_eq!(responder.accept(&data(first, 1)), SACK);
     }
 
     // spec: SACK-7, SACK-9, W-9
     #[test]
     fn the_sack_says_what_drew_it_and_what_is_held() {
         let (first, mut responder) = responder();
-        responder
-            .accept(&DataArrival { congestion_marked: true, ..data(first.plus(2), 1) }, |_, _| ());
+        responder.accept(&DataArrival { congestion_marked: true, ..data(first.plus(2), 1) });
         let drew = data(first.plus(3), 4_096);
-        assert_eq!(responder.accept(&drew, |_, _| ()), SACK);
+        assert_eq!(responder.accept(&drew), SACK);
         let (seth, cc_state) = responder.sack(&drew);
         assert_eq!(seth.subject, SackSubject::Data { ack_psn_offset: 4 });
         assert_eq!(seth.cumulative, first.prev().wire());
@@ -306,10 +311,11 @@ mod tests {
     fn a_replayed_message_changes_nothing() {
         let (first, mut responder) = responder();
         let last = DataArrival { ends_message: true, ack_request: true, ..data(first, 1) };
-        responder.accept(&last, |_, _| ());
-        responder.accept(&data(first.plus(1), 1), |_, _| ());
+        responder.accept(&last);
+        responder.accept(&data(first.plus(1), 1));
+        assert!(responder.pop_whole().is_some());
         assert_eq!(responder.classify(first), Arrival::Duplicate);
         assert_eq!(responder.accept_duplicate(&last), BOTH);
-        assert_eq!((responder.cumulative(), responder.messages()), (first.plus(1), 1));
+        assert_eq!((responder.cumulative(), responder.pop_whole()), (first.plus(1), None));
     }
 }
