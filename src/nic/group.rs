@@ -75,9 +75,11 @@ impl QpGroup {
         self.retransmissions -= count;
     }
 
-    /// Whether a retransmission waits.
-    pub fn retransmission_waits(&self) -> bool {
-        self.retransmissions > 0
+    /// Whether it goes ahead of groups with new data only: a retransmission
+    /// waits, or a completion re-request, which takes its turn like one.
+    // spec: NACK-8, DONE-2
+    pub fn resend_waits(&self) -> bool {
+        self.retransmissions > 0 || self.rerequests > 0
     }
 
     /// A completion re-request waits now.

@@ -9,7 +9,8 @@ use super::requester::Outgoing;
 use crate::config::RttTimestampMode;
 use crate::node::Ctx;
 use crate::time::Instant;
-use crate::trace::{QpAddress, QpEventKind};
+use crate::trace::QpEventKind;
+use crate::wire::psn::PsnExt;
 use crate::wire::qpn::Qpn;
 
 /// The list of groups that are ready to send.
@@ -32,10 +33,10 @@ impl TransmitScheduler {
         self.pass_at = Some(self.pass_at.map_or(at, |due| due.min(at)));
     }
 
-    /// A group joins: at the head when a retransmission waits in it.
+    /// A group joins: at the head when something waits to be sent again.
     // spec: NACK-8, SCHED-6
-    fn join(&mut self, peer: Ipv4Addr, retransmission_waits: bool) {
-        if retransmission_waits {
+    fn join(&mut self, peer: Ipv4Addr, resend_waits: bool) {
+        if resend_waits {
             self.list.push_front(peer);
         } else {
             self.list.push_back(peer);
@@ -77,7 +78,7 @@ impl Nic {
         let Some(group) = self.groups.get_mut(&peer) else { return };
         if !group.listed && group.is_ready() {
             group.listed = true;
-            self.scheduler.join(peer, group.retransmission_waits());
+            self.scheduler.join(peer, group.resend_waits());
         }
     }
 
@@ -144,16 +145,11 @@ impl Nic {
 
     /// Completes every message that a cumulative ACK of `qpn` covers.
     // spec: ACK-9, DONE-1
-    pub(super) fn complete_messages(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        qpn: Qpn,
-        acknowledged: crate::wire::psn::PsnExt,
-    ) {
+    pub(super) fn complete_messages(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, acknowledged: PsnExt) {
         while let Some(requester) = self.requesters.get_mut(&qpn)
             && let Some(message) = requester.pop_completed(acknowledged)
         {
-            let ends: (QpAddress, QpAddress) = (requester.local(), requester.remote());
+            let ends = (requester.local(), requester.remote());
             self.counters.wqes_completed += 1;
             let done = Some((message.work.wqe_id, message.work.length));
             self.emit(ctx, QpEventKind::WqeComplete, ends, done);

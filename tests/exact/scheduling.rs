@@ -80,3 +80,18 @@ fn a_group_that_joins_without_a_retransmission_joins_at_the_tail() {
     bench.run_for(Duration::from_us(1));
     assert_eq!(order(&mut bench), [9, 2]);
 }
+
+// spec: DONE-2, NACK-8
+#[test]
+fn a_group_with_a_rerequest_joins_at_the_head_as_with_a_retransmission() {
+    let mut bench = sender(|_| ());
+    let qpn = bench.post(QpChoice::New, 4_096);
+    bench.run_to(us(10));
+    bench.deliver(&bench.sack(qpn, 0, &[]));
+    // The re-request is due at 300.015 us, 5 ns before the other group's pass.
+    bench.run_to(ps(300_005_000));
+    bench.sent();
+    post_elsewhere(&mut bench, 1);
+    bench.run_for(Duration::from_us(1));
+    assert_eq!(order(&mut bench), [2, 9]);
+}

@@ -457,13 +457,13 @@ fn an_acknowledged_packet_leaves_the_queue_and_retransmissions_go_before_new_dat
         bench.nack(n, NackReason::Trimmed, false).unwrap();
     }
     bench.ack(0).unwrap();
-    assert!(bench.group.retransmission_waits());
+    assert!(bench.group.resend_waits());
     let first = bench.first;
     let order: Vec<_> = core::iter::from_fn(|| bench.take())
         .map(|out| (out.psn.offset_from(first), out.cause))
         .collect();
     assert_eq!(order, [(2, Some(Nack)), (3, None)]);
-    assert!(!bench.group.retransmission_waits());
+    assert!(!bench.group.resend_waits());
 }
 
 // spec: RTO-11
@@ -474,7 +474,7 @@ fn in_error_nothing_is_in_flight_and_nothing_is_sent() {
     bench.nack(1, NackReason::Trimmed, false).unwrap();
     bench.requester.fail(&mut bench.group, QpErrorReason::RetryExceeded);
     assert_eq!(bench.group.in_flight(), 0);
-    assert!(!bench.group.retransmission_waits());
+    assert!(!bench.group.resend_waits());
     assert!(bench.take().is_none() && !bench.requester.has_work());
     assert_eq!(bench.fire(at_us(1_000_000)), None);
 }
