@@ -181,8 +181,9 @@ impl Nic {
     /// A side of a QP to `peer` leaves its group, which goes with the last one.
     // spec: SCHED-3
     fn leave_group(&mut self, peer: Ipv4Addr) {
-        if self.groups.get_mut(&peer).is_some_and(QpGroup::leave) {
-            self.groups.remove(&peer);
+        if self.groups.get_mut(&peer).is_some_and(QpGroup::leave)
+            && self.groups.remove(&peer).is_some_and(|group| group.listed)
+        {
             self.scheduler.remove(peer);
         }
     }

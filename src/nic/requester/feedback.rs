@@ -111,8 +111,10 @@ impl Requester {
         match state {
             SentState::InFlight => env.group.remove_flight(bytes),
             SentState::Queued(_) => {
-                self.retransmissions.retain(|queued| *queued != psn);
-                env.group.remove_retransmissions(1);
+                let place = self.retransmissions.iter().position(|queued| *queued == psn);
+                if place.and_then(|index| self.retransmissions.remove(index)).is_some() {
+                    env.group.remove_retransmissions(1);
+                }
             }
             SentState::BackingOff | SentState::Retired => {}
         }

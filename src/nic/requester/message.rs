@@ -1,7 +1,6 @@
 //! A message and the segments it is sent in.
 
 use crate::nic::WorkRequest;
-use crate::time::Instant;
 use crate::wire::opcode::Opcode;
 use crate::wire::psn::PsnExt;
 
@@ -18,8 +17,6 @@ pub struct Message {
     /// Its number within the QP, from 0.
     msn: u16,
     mss: u32,
-    /// When its last segment was issued.
-    pub send_complete: Option<Instant>,
 }
 
 /// One packet's part of a message.
@@ -44,7 +41,7 @@ impl Message {
     // spec: SEG-1, SEG-2
     pub fn new(work: WorkRequest, first: PsnExt, msn: u16, mss: u32) -> Self {
         let packets = u64::from(work.length.div_ceil(mss)).max(1);
-        Self { work, first, last: first.plus(packets - 1), msn, mss, send_complete: None }
+        Self { work, first, last: first.plus(packets - 1), msn, mss }
     }
 
     /// The PSN of its last packet.

@@ -233,7 +233,8 @@ impl Requester {
     }
 
     /// Takes the next packet to send: a waiting retransmission first, then a
-    /// completion re-request, then the next segment. `now` dates SEND_COMPLETE.
+    /// completion re-request, then the next segment. `now` is a last segment's
+    /// SEND_COMPLETE.
     // spec: NACK-8, SCHED-5
     pub fn take_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
         let room = env.group.has_room();
@@ -271,23 +272,23 @@ impl Requester {
 
     // spec: DONE-2
     fn rerequest(&mut self, env: &mut Sending<'_>, last: PsnExt) -> Option<Outgoing> {
+        // None when the message has been completed while this waited.
+        let segment = self.segment(last)?;
         env.counters.completion_rerequests += 1;
         self.counts.add(RetransmitCause::Rerequest);
-        let segment = self.segment(last)?;
         let cause = Some(RetransmitCause::Rerequest);
         Some(Outgoing { psn: last, transmission: None, cause, segment })
     }
 
     // spec: SEG-1, SEG-6
     fn next_segment(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
-        let message = self.messages.get_mut(self.issued)?;
+        let message = self.messages.get(self.issued)?;
         let segment = message.segment(self.sent.next_psn())?;
         let flight_bytes = segment.length + self.limits.overhead;
         let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
         env.group.add_flight(flight_bytes);
         if segment.ends_message {
             self.issued += 1;
-            message.send_complete = Some(now);
             let check = now + self.limits.initial_ack_timeout * 2;
             env.timers.set(check, Timer::Rerequest { qpn: self.local.qpn, last: psn });
         }
@@ -304,9 +305,8 @@ impl Requester {
     /// below `acknowledged`, a cumulative ACK's PSN.
     // spec: ACK-9, DONE-1
     pub fn pop_completed(&mut self, acknowledged: PsnExt) -> Option<Message> {
-        let message = self.messages.pop_front_if(|message| {
-            message.send_complete.is_some() && message.last() <= acknowledged
-        })?;
+        let message = self.messages.pop_front_if(|message| message.last() <= acknowledged)?;
+        // What is acknowledged was sent, so the message had been issued.
         self.issued -= 1;
         Some(message)
     }
@@ -431,7 +431,8 @@ impl Requester {
         group.remove_rerequests(self.rerequests.len() as u32);
         self.retransmissions.clear();
         self.rerequests.clear();
-        group.drop_turn(self.local.qpn);
-        self.in_turns = false;
+        if core::mem::take(&mut self.in_turns) {
+            group.drop_turn(self.local.qpn);
+        }
     }
 }
