@@ -8,7 +8,8 @@
 #   ./two-hosts.sh COMMAND [ARG...]   run a command in it instead
 #
 # In there, `ip netns exec a ...` runs something on host a. Nothing forwards in s
-# yet: that is the switch daemon's job, not the kernel's.
+# yet: that is the switch daemon's job, not the kernel's. docs/by-hand.md starts
+# the daemons of scenarios/two-hosts-clean.toml here.
 #
 # Root or an ordinary user; needs iproute2 and util-linux. The machine's own
 # network is not touched. The lab ends with the last process in it.
@@ -42,11 +43,13 @@ for node in a s b; do
     ip netns add "$node"
 done
 
-# Make both ends of each link where they belong.
-ip link add mrc0 mtu $mtu address 02:00:00:00:00:00 netns a type veth \
-    peer name mrc0 mtu $mtu address 02:00:00:00:00:01 netns s
-ip link add mrc0 mtu $mtu address 02:00:00:00:01:00 netns b type veth \
-    peer name mrc1 mtu $mtu address 02:00:00:00:01:01 netns s
+# Make both ends of each link where they belong. The addresses are those that the
+# daemons expect: 02:49 (I), the number of the scenario's link and of its end for
+# an interface, 02:4d (M) for the daemon on it, which hears its own alone.
+ip link add mrc0 mtu $mtu address 02:49:00:00:00:00 netns a type veth \
+    peer name mrc0 mtu $mtu address 02:49:00:00:00:01 netns s
+ip link add mrc1 mtu $mtu address 02:49:00:00:01:00 netns s type veth \
+    peer name mrc0 mtu $mtu address 02:49:00:00:01:01 netns b
 
 # The kernel does not forward, does not drop what comes over an unexpected path,
 # and does not speak unasked (IPv6 would).
@@ -70,15 +73,15 @@ else
     echo 'no ethtool: offloads stay on, captures show unfinished checksums' >&2
 fi
 
-# Each host knows the way to the other: its own port of the switch.
+# Each host knows the way to the other: the daemon at its port of the switch.
 ip -n a address add 10.0.0.1/24 dev mrc0
 ip -n b address add 10.0.0.2/24 dev mrc0
 ip -n s link set mrc0 up
 ip -n s link set mrc1 up
 ip -n a link set mrc0 up
 ip -n b link set mrc0 up
-ip -n a neighbour add 10.0.0.2 lladdr 02:00:00:00:00:01 dev mrc0 nud permanent
-ip -n b neighbour add 10.0.0.1 lladdr 02:00:00:00:01:01 dev mrc0 nud permanent
+ip -n a neighbour add 10.0.0.2 lladdr 02:4d:00:00:00:01 dev mrc0 nud permanent
+ip -n b neighbour add 10.0.0.1 lladdr 02:4d:00:00:01:00 dev mrc0 nud permanent
 
 for end in 'a mrc0' 's mrc0' 's mrc1' 'b mrc0'; do
     echo "${end% *}: $(ip -n "${end% *}" -brief link show dev "${end#* }")"
