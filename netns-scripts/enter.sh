@@ -5,7 +5,8 @@
 #   ./enter.sh HOST COMMAND [ARG...]   one command there
 #
 # The lab's names are known to its own processes only, so the host is found by
-# process: the newest `mrc run` that you may look into, or MRC_PID.
+# process: the newest `mrc run` that you may look into, or MRC_PID. The command
+# runs in the folder that you are in.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 if [ $# -lt 1 ]; then
@@ -27,5 +28,8 @@ user=
 if [ "$(readlink "/proc/$pid/ns/user")" != "$(readlink /proc/self/ns/user)" ]; then
     user='--user --preserve-credentials'
 fi
-# shellcheck disable=SC2086 # two words or none
-exec nsenter --target "$pid" $user --mount --net -- ip netns exec "$host" "$@"
+# nsenter goes to / with the mounts; a folder that the lab does not have (it has a
+# /run of its own) leaves you there.
+# shellcheck disable=SC2016,SC2086 # for the inner shell; two words or none
+exec nsenter --target "$pid" $user --mount --net -- \
+    sh -c 'cd "$1" 2>/dev/null; shift; exec ip netns exec "$@"' sh "$PWD" "$host" "$@"
