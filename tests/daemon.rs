@@ -265,6 +265,15 @@ fn bad_requests_are_answered() {
 }
 
 #[test]
+fn a_message_that_nobody_reads_is_no_crash() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut mrc = Command::new(env!("CARGO_BIN_EXE_mrc"));
+    let status = mrc.args(["ctl", "nobody", "qps"]).stderr(writer).status().expect("runs");
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
 fn bad_clients_do_no_harm() {
     inside("bad_clients_do_no_harm", || {
         let lab = Lab::new();
@@ -336,7 +345,8 @@ fn bad_options_say_what_to_do() {
                 vec!["bad.toml"],
             ),
             ("nic --scenario lab.toml --control d/c --node a --interface a0".into(), vec!["d/c"]),
-            ("ctl nobody qps".into(), vec!["nobody"]),
+            (format!("{nic} --node a --interface a0 --life x"), vec!["'x'", "--life", "from 0 to"]),
+            ("ctl nobody qps".into(), vec!["at nobody", "No such file", "--control"]),
         ] {
             let output = lab.mrc(&arguments).output().expect("runs");
             let error = text(&output.stderr);

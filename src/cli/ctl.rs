@@ -11,6 +11,7 @@ use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
 
 use super::failure::Failure;
+use super::number::{number, number32};
 use mrc_lab::daemon::protocol::{Fill, FlowFill, PostWrite, Request, Response};
 use mrc_lab::daemon::{Client, ClientError};
 use mrc_lab::nic::Access;
@@ -70,7 +71,7 @@ enum Command {
     /// Show QP events, from the first on, as they happen.
     Events {
         /// End after this many.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = number)]
         count: Option<u64>,
     },
     /// Show how late the daemon was and what the host lost.
@@ -127,22 +128,8 @@ struct Write {
     #[arg(long, value_name = "QPN", value_parser = number32)]
     qp: Option<u32>,
     /// A number for its events.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number)]
     wqe_id: u64,
-}
-
-/// A number in decimal, or in hexadecimal after `0x`.
-fn number(text: &str) -> Result<u64, String> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    parsed.map_err(|error| format!("{error}; give a number such as 4096 or 0x1000"))
-}
-
-fn number32(text: &str) -> Result<u32, String> {
-    let value = number(text)?;
-    u32::try_from(value).map_err(|_| format!("at most {} is allowed", u32::MAX))
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -272,13 +259,6 @@ fn client_failure(error: ClientError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_may_be_hexadecimal_and_have_to_fit() {
-        assert_eq!((number("16"), number("0x10")), (Ok(16), Ok(16)));
-        assert_eq!(number32("0xffffffff"), Ok(u32::MAX));
-        assert!(number32("0x100000000").is_err() && number("-1").is_err() && number("x").is_err());
-    }
 
     #[test]
     fn sizes_may_have_units() {

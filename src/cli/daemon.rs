@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::failure::Failure;
+use super::notice::notice;
+use super::number::{number, number32};
 use super::scenario::ScenarioArgs;
+use mrc_lab::capture::CaptureSummary;
 use mrc_lab::daemon::{Daemon, Options, Role};
 use mrc_lab::lab::drop_capabilities_but_net_raw;
 
@@ -51,17 +54,17 @@ struct CommonArgs {
     tdf: Option<u32>,
     /// When protocol time is 0, in nanoseconds of CLOCK_MONOTONIC; the same for
     /// all nodes of a run [default: now].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     epoch_ns: Option<u64>,
     /// The start number: no two lives of a node in one run may have the same
     /// [default: drawn at random].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     life: Option<u64>,
     /// Record every frame of the interfaces in this file (pcapng).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Keep this many bytes of each recorded frame; 0 keeps all.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "capture")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number32, requires = "capture")]
     snaplen: u32,
 }
 
@@ -125,7 +128,8 @@ pub fn run<N: Role>(start: Start<'_>) -> Result<(), Failure> {
         .and_then(|()| out.flush())
         .context("writing to standard output")?;
     if let Some(capture) = daemon.run()? {
-        eprintln!("captured {} frames, left out {}", capture.packets, capture.dropped);
+        let CaptureSummary { packets, dropped } = capture;
+        notice(format_args!("captured {packets} frames, left out {dropped}"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::notice::notice;
 use mrc_lab::daemon::DaemonError;
 
 /// Why a command failed, and with which exit code.
@@ -29,7 +30,7 @@ impl Failure {
             Self::Failed(error) => (error, 1),
             Self::Incomplete => return ExitCode::FAILURE,
         };
-        eprintln!("error: {}", with_causes(&error));
+        notice(format_args!("error: {}", with_causes(&error)));
         ExitCode::from(code)
     }
 }

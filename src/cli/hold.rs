@@ -7,10 +7,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use super::notice::notice;
+
 /// Waits until Enter is pressed, standard input ends, or `stopped` is set.
 pub fn hold(stopped: &AtomicBool) {
     const LOOK_AGAIN: Duration = Duration::from_millis(50);
-    eprintln!("holding: the lab of process {} stands; press Enter to send", process::id());
+    notice(format_args!(
+        "holding: the lab of process {} stands; press Enter to send",
+        process::id()
+    ));
     let (sender, entered) = mpsc::channel();
     // A read cannot be given up, so that its thread may outlive the wait.
     thread::spawn(move || {

@@ -4,6 +4,8 @@ mod ctl;
 mod daemon;
 mod failure;
 mod hold;
+mod notice;
+mod number;
 mod run;
 mod scenario;
 mod table;

@@ -12,6 +12,8 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
 use super::hold::hold;
+use super::notice::notice;
+use super::number::number32;
 use super::scenario::{SourceArgs, read};
 use mrc_lab::config::Profile;
 use mrc_lab::lab::LabError;
@@ -47,7 +49,7 @@ pub struct Args {
     #[arg(long)]
     no_captures: bool,
     /// Keep this many bytes of each captured frame; 0 keeps all.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number32)]
     snaplen: u32,
     /// Give the run up at this protocol time, such as `100 ms` [default: 1 s in
     /// the exact clocks; in the wall clock what takes 100 s].
@@ -152,7 +154,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ctrlc::set_handler(move || flag.store(true, Ordering::Release))
         .context("setting a signal handler")?;
     if !args.json {
-        eprintln!("{announcement}");
+        notice(announcement);
     }
     let bar = progress_bar(args.json);
     let mut holding = args.hold;

@@ -7,6 +7,7 @@ use mrc_lab::config::Profile;
 use mrc_lab::scenario::{Overrides, Scenario, parse};
 
 use super::failure::Failure;
+use super::number::number;
 
 /// Which scenario.
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub struct SourceArgs {
     #[arg(long, value_parser = profile)]
     pub profile: Option<Profile>,
     /// Take this seed instead of the scenario's.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     pub seed: Option<u64>,
 }
 

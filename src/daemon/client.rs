@@ -15,7 +15,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody answers at this path.
-    #[error("{path}: {source}")]
+    #[error(
+        "no daemon answers at {path} ({source}); give what a running one was told as --control"
+    )]
     Connect {
         /// The path.
         path: String,
