@@ -205,10 +205,12 @@ fn progress_bar(quiet: bool) -> ProgressBar {
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// What the machine lacks is for its user to mend: exit code 2.
+/// A folder that cannot be had and what the machine lacks are for the user to
+/// mend: exit code 2.
 fn run_failure(error: RunError) -> Failure {
     match &error {
-        RunError::Lab(LabError::Forbidden(_) | LabError::IpMissing | LabError::Plan(_)) => {
+        RunError::Out { .. }
+        | RunError::Lab(LabError::Forbidden(_) | LabError::IpMissing | LabError::Plan(_)) => {
             Failure::BadInput(error.into())
         }
         _ => Failure::Failed(error.into()),

@@ -29,3 +29,4 @@ pub use client::{Client, ClientError};
 pub use error::DaemonError;
 pub use role::Role;
 pub use run::{DEFAULT_TDF, Daemon, Options, Stopper};
+pub use socket::check_socket_path;

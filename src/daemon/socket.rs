@@ -27,6 +27,7 @@ impl ControlSocket {
     /// When the path is in use or cannot be made.
     // spec: REL-9
     pub(super) fn bind(path: &Path) -> io::Result<Self> {
+        check_socket_path(path)?;
         make_way(path)?;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         // The file gets the mode that the socket has when it is bound.
@@ -45,6 +46,22 @@ impl ControlSocket {
     pub(super) fn listener(&mut self) -> &mut mio::net::UnixListener {
         &mut self.listener
     }
+}
+
+/// That `path` is short enough for a socket.
+///
+/// # Errors
+/// `InvalidInput` when it is not.
+pub fn check_socket_path(path: &Path) -> io::Result<()> {
+    // The kernel's 108 bytes, one of them for the zero at the end.
+    const MAX_BYTES: usize = 107;
+    let bytes = path.as_os_str().len();
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    let text =
+        format!("a socket's path may have {MAX_BYTES} bytes and this has {bytes}; shorten it");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 /// Removes a socket that a daemon left behind when it was killed.
@@ -144,6 +161,13 @@ mod tests {
         assert!(error.to_string().contains("no socket"), "{error}");
         assert_eq!(fs::read(&path).expect("still there"), b"mine");
         assert!(ControlSocket::bind(&dir.path().join("missing/a.sock")).is_err());
-        assert!(ControlSocket::bind(&dir.path().join("x".repeat(200))).is_err());
+    }
+
+    #[test]
+    fn a_long_path_is_refused_with_both_lengths() {
+        let path = PathBuf::from("/tmp").join("x".repeat(103));
+        let error = ControlSocket::bind(&path).expect_err("108 bytes").to_string();
+        assert!(error.contains("107 bytes") && error.contains("has 108"), "{error}");
+        assert!(check_socket_path(&PathBuf::from("x".repeat(107))).is_ok());
     }
 }

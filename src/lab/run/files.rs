@@ -1,31 +1,77 @@
 //! Where a run's files go.
 
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{RunError, RunPlan};
 use crate::capture;
-use crate::record::{EventsCsv, MRC_EVENTS, RunManifest, UnixTime, file_name};
+use crate::daemon::check_socket_path;
+use crate::record::{Clock, EventsCsv, MRC_EVENTS, RunManifest, UnixTime, file_name};
 use crate::scenario::Topology;
 
-/// The files of a run in its folder.
+/// The files of a run in its folder, which no other run uses meanwhile.
 #[derive(Clone, Debug)]
 pub struct RunFiles {
     dir: PathBuf,
     name: String,
+    /// The folder, locked until the last copy of this value is dropped.
+    folder: Arc<File>,
 }
 
 impl RunFiles {
-    /// The files of `plan`; its folder is made when it is not there.
+    /// The files of `plan`; its folder is made when it is not there, and the
+    /// scenario is put into it. Call it before the lab is entered.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// [`RunError::Out`] when the folder cannot be had.
     pub fn create(plan: &RunPlan) -> Result<Self, RunError> {
-        fs::create_dir_all(&plan.out)
-            .map_err(RunError::io(format!("making the folder {}", plan.out.display())))?;
-        Ok(Self { dir: plan.out.clone(), name: plan.scenario.name.clone() })
+        let dir = plan.out.clone();
+        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir));
+        let folder = opened.map_err(|error| refused(&dir, &format!("{error}; {ANOTHER}")))?;
+        if !lock(&folder) {
+            let what = format!("another run is writing there; wait for its end, or {ANOTHER}");
+            return Err(refused(&dir, &what));
+        }
+        let files = Self { dir, name: plan.scenario.name.clone(), folder: Arc::new(folder) };
+        if plan.clock == Clock::Wall {
+            files.check_control_paths(plan)?;
+        }
+        fs::write(files.scenario(), &plan.scenario_text)
+            .map_err(|error| refused(&files.dir, &format!("{error}; {ANOTHER}")))?;
+        Ok(files)
+    }
+
+    fn check_control_paths(&self, plan: &RunPlan) -> Result<(), RunError> {
+        let nics = plan.scenario.nics.iter().map(|nic| &nic.name);
+        let mut names = nics.chain(plan.scenario.switches.iter().map(|switch| &switch.name));
+        names.try_for_each(|name| {
+            let path = self.control(name);
+            check_socket_path(&path)
+                .map_err(|error| refused(&self.dir, &format!("{}: {error}", path.display())))
+        })
+    }
+
+    /// That the lab, now entered, leads to the same folder.
+    ///
+    /// # Errors
+    /// [`RunError::Out`] when it does not: files would end with the lab.
+    pub fn check_visible(&self) -> Result<(), RunError> {
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        let outside = self.folder.metadata().map(identity);
+        match (outside, fs::metadata(&self.dir).map(identity)) {
+            (Ok(outside), Ok(inside)) if outside == inside => Ok(()),
+            _ => Err(refused(&self.dir, &format!("the lab has a /run of its own; {ANOTHER}"))),
+        }
+    }
+
+    /// The scenario as it was read, for the run's daemons and for a repetition.
+    pub fn scenario(&self) -> PathBuf {
+        self.dir.join("scenario.toml")
     }
 
     /// Writes the manifest of a run that starts now; `protocol_time_0` is when
@@ -54,7 +100,7 @@ impl RunFiles {
     /// When the file cannot be written.
     pub fn write_manifest(&self, manifest: &RunManifest) -> Result<(), RunError> {
         let path = self.dir.join(RunManifest::FILE);
-        let text = serde_json::to_string_pretty(manifest).map_err(std::io::Error::from);
+        let text = serde_json::to_string_pretty(manifest).map_err(io::Error::from);
         text.and_then(|text| fs::write(&path, text + "\n"))
             .map_err(RunError::io(format!("writing {}", path.display())))
     }
@@ -111,7 +157,7 @@ impl RunFiles {
     /// When it is there and cannot be removed.
     pub fn clear(path: &Path) -> Result<(), RunError> {
         match fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(RunError::io(format!("removing {}", path.display()))(error))
             }
             _ => Ok(()),
@@ -119,9 +165,93 @@ impl RunFiles {
     }
 }
 
+/// Locks the folder unless another run has it; a file system without locks has
+/// no say. The kernel may take a moment to end a run that was killed.
+fn lock(folder: &File) -> bool {
+    const ATTEMPTS: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
+    (0..ATTEMPTS).any(|attempt| {
+        if attempt > 0 {
+            thread::sleep(PAUSE);
+        }
+        !matches!(folder.try_lock(), Err(TryLockError::WouldBlock))
+    })
+}
+
+/// What to do about a folder that cannot be had.
+const ANOTHER: &str = "choose another folder";
+
+fn refused(dir: &Path, what: &str) -> RunError {
+    RunError::Out { dir: dir.to_owned(), what: what.to_owned() }
+}
+
 /// The calendar's time now.
 #[expect(clippy::disallowed_methods, reason = "a manifest says when its run was")]
 pub fn unix_now() -> UnixTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     UnixTime { ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Overrides, parse};
+    use crate::time::Duration as ProtocolDuration;
+
+    const TEXT: &str = include_str!("../../../scenarios/two-hosts.toml");
+
+    fn plan(out: PathBuf, clock: Clock) -> RunPlan {
+        RunPlan {
+            scenario: parse(TEXT, "x.toml", &Overrides::default()).expect("it is right"),
+            scenario_file: "x.toml".into(),
+            scenario_text: TEXT.to_owned(),
+            clock,
+            tdf: 1,
+            out,
+            captures: true,
+            snap_len: 0,
+            time_limit: ProtocolDuration::ZERO,
+        }
+    }
+
+    fn refusal(plan: &RunPlan) -> String {
+        RunFiles::create(plan).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_folder_serves_one_run_at_a_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let plan = plan(dir.path().join("out"), Clock::Exact);
+        let first = RunFiles::create(&plan).expect("free");
+        assert_eq!(fs::read_to_string(first.scenario()).expect("there"), TEXT);
+        let error = refusal(&plan);
+        assert!(error.contains("--out") && error.contains("another run"), "{error}");
+        drop(first);
+        RunFiles::create(&plan).expect("free again");
+    }
+
+    #[test]
+    fn folders_that_cannot_be_had_are_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("file"), "").expect("written");
+        let error = refusal(&plan(dir.path().join("file"), Clock::Exact));
+        assert!(error.contains("file: ") && error.contains("choose another folder"), "{error}");
+        let long = dir.path().join("x".repeat(100));
+        let error = refusal(&plan(long.clone(), Clock::Wall));
+        assert!(error.contains("a.sock: ") && error.contains("107 bytes"), "{error}");
+        RunFiles::create(&plan(long, Clock::Exact)).expect("it has no sockets");
+    }
+
+    #[test]
+    fn a_folder_that_the_lab_hides_is_noticed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let plan = plan(dir.path().join("out"), Clock::Exact);
+        let files = RunFiles::create(&plan).expect("free");
+        files.check_visible().expect("nothing hides it");
+        fs::rename(&plan.out, dir.path().join("moved")).expect("moved");
+        files.check_visible().expect_err("not there");
+        fs::create_dir(&plan.out).expect("made");
+        let error = files.check_visible().expect_err("another folder").to_string();
+        assert!(error.contains("/run of its own"), "{error}");
+    }
 }

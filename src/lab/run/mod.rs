@@ -28,9 +28,9 @@ pub use tdf::auto_tdf;
 pub struct RunPlan {
     /// What.
     pub scenario: Scenario,
-    /// The scenario's file, which the wall clock's daemons read again.
+    /// The scenario's file.
     pub scenario_file: PathBuf,
-    /// What was in it.
+    /// What was in it, which the wall clock's daemons read from the run's folder.
     pub scenario_text: String,
     /// In which clock.
     pub clock: Clock,
@@ -75,6 +75,14 @@ pub enum RunError {
     /// The lab could not be built.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The run's folder cannot be had.
+    #[error("--out {}: {what}", .dir.display())]
+    Out {
+        /// The folder.
+        dir: PathBuf,
+        /// Why not, and what to do.
+        what: String,
+    },
     /// A frame could not be carried over its wire.
     #[error(transparent)]
     Carry(#[from] CarryError),
@@ -116,24 +124,27 @@ impl RunError {
 pub struct PreparedRun {
     plan: RunPlan,
     topology: Topology,
+    files: RunFiles,
     lab: Option<LabNetwork>,
 }
 
 impl PreparedRun {
-    /// Builds what `plan` needs: namespaces and links in a sandbox, which this
+    /// Makes the folder of `plan` and builds what it needs: namespaces and links in a sandbox, which this
     /// process enters, or nothing in the exact clock. Call it while the process
     /// has one thread.
     ///
     /// # Errors
-    /// When the machine does not allow it.
+    /// When the folder cannot be had, or the machine does not allow a lab.
     // spec: REL-10
     pub fn build(plan: RunPlan) -> Result<Self, RunError> {
         let topology = Topology::new(&plan.scenario);
+        let files = RunFiles::create(&plan)?;
         let lab = match plan.clock {
             Clock::Exact => None,
             Clock::ExactWires | Clock::Wall => Some(LabNetwork::build(&topology)?),
         };
-        Ok(Self { plan, topology, lab })
+        files.check_visible()?;
+        Ok(Self { plan, topology, files, lab })
     }
 
     /// Runs. `progress` is told now and then how many bytes have arrived, of how
@@ -145,15 +156,13 @@ impl PreparedRun {
     /// When a daemon fails, a frame cannot be carried, or a file cannot be written.
     // spec: TIME-5
     pub fn execute(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Outcome, RunError> {
-        let files = RunFiles::create(&self.plan)?;
+        let files = &self.files;
         match (&self.lab, self.plan.clock) {
-            (Some(lab), Clock::Wall) => {
-                wall::run(&self.plan, &self.topology, lab, &files, progress)
-            }
+            (Some(lab), Clock::Wall) => wall::run(&self.plan, &self.topology, lab, files, progress),
             (Some(lab), _) => {
-                exact::run_over_wires(&self.plan, &self.topology, lab, &files, progress)
+                exact::run_over_wires(&self.plan, &self.topology, lab, files, progress)
             }
-            (None, _) => exact::run_in_memory(&self.plan, &self.topology, &files, progress),
+            (None, _) => exact::run_in_memory(&self.plan, &self.topology, files, progress),
         }
     }
 

@@ -59,6 +59,7 @@ impl Daemons {
             let control = files.control(&node.name);
             RunFiles::clear(&control)?;
             let mut command = command(plan, topology, lab, NodeId(index as u32))?;
+            command.arg("--scenario").arg(files.scenario());
             command.arg("--control").arg(&control);
             command.arg("--epoch-ns").arg(epoch_ns.to_string());
             let is_nic = matches!(node.kind, NodeKind::Nic(_));
@@ -196,7 +197,6 @@ fn command(
         NodeKind::Switch(_) => "switch",
     };
     command.arg(kind);
-    command.arg("--scenario").arg(&plan.scenario_file);
     command.arg("--node").arg(&topology.nodes[node.0 as usize].name);
     for (index, link) in topology.links.iter().enumerate() {
         for (side, end) in link.ends.iter().enumerate() {
@@ -224,5 +224,8 @@ fn describe(daemon: &mut DaemonProcess, source: ClientError, files: &RunFiles) -
 
 /// An answer that the request cannot have.
 pub fn unexpected(response: &Response) -> RunError {
-    RunError::Daemon { node: "a node".to_owned(), what: format!("answered {response:?}") }
+    // Answers of this protocol can always be written.
+    let answer = serde_json::to_string(response).unwrap_or_default();
+    let what = format!("gave an answer to another question: {answer}");
+    RunError::Daemon { node: "a node".to_owned(), what }
 }
