@@ -32,7 +32,7 @@ pub fn run(
     manifest.frames_on_wire.clone_from(&network.frames_on_wire);
     files.write_manifest(&manifest)?;
     let reports = reports(&mut daemons)?;
-    add_faults(&reports, &mut network);
+    add_reports(&reports, &mut network);
     let fidelity = fidelity(&reports, plan.tdf, dropped);
     let captures = daemons.stop()?;
     Ok(Outcome { flows, digests, network, fidelity, captures: files.merge(captures)? })
@@ -84,11 +84,18 @@ fn reports(daemons: &mut Daemons) -> Result<Vec<Report>, RunError> {
     nodes.map(report).collect()
 }
 
-/// What fault rules did on all links.
-// spec: SW-20
-fn add_faults(reports: &[Report], network: &mut NetworkCounts) {
-    for (deed, count) in reports.iter().flat_map(|report| &report.faults) {
-        *network.faults.entry(deed.clone()).or_default() += count;
+/// Adds what fault rules did on all links, frames that hosts refused to send,
+/// and frames that the captures lack.
+// spec: SW-20, REL-7, RC-6
+fn add_reports(reports: &[Report], network: &mut NetworkCounts) {
+    for report in reports {
+        for (deed, count) in &report.faults {
+            *network.faults.entry(deed.clone()).or_default() += count;
+        }
+        let refused = report.host_errors.iter();
+        network.add_drops(refused.map(|(name, count)| (name.as_str(), *count)));
+        let left_out = report.capture.map_or(0, |capture| capture.dropped);
+        network.add_drops(Some(("not_captured", left_out)).into_iter().filter(|(_, n)| *n > 0));
     }
 }
 
@@ -102,4 +109,40 @@ fn fidelity(reports: &[Report], tdf: u32, dropped: u64) -> Fidelity {
     });
     let on_sockets: u64 = reports.iter().map(|report| report.kernel_drops).sum();
     judged.fold(Fidelity::EXACT, Fidelity::worse).with_kernel_drops(dropped + on_sockets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::protocol::CaptureReport;
+
+    // spec: SW-20, REL-7, RC-6
+    #[test]
+    fn what_daemons_report_is_added_up() {
+        let count = |name: &str, n| [(name.to_owned(), n)].into_iter().collect();
+        let report = |left_out| Report {
+            node: "a".into(),
+            tdf: 1_000,
+            epoch_ns: 0,
+            now_ps: 0,
+            life: 0,
+            lateness: LatenessReport { count: 1, p50_ps: 0, p99_ps: 50_000, max_ps: 50_000 },
+            packet_time_ps: Some(83_480),
+            host_errors: count("ENOBUFS", 2),
+            kernel_drops: 1,
+            faults: count("dropped by rule 1 (1 % loss)", 3),
+            fidelity: String::new(),
+            capture: Some(CaptureReport { packets: 9, dropped: left_out }),
+        };
+        let reports = [report(0), report(4)];
+        let mut network = NetworkCounts::default();
+        add_reports(&reports, &mut network);
+        assert_eq!(
+            network.faults.into_iter().collect::<Vec<_>>(),
+            [("dropped by rule 1 (1 % loss)".to_owned(), 6)]
+        );
+        let drops: Vec<_> = network.drops.into_iter().collect();
+        assert_eq!(drops, [("ENOBUFS".to_owned(), 4), ("not_captured".to_owned(), 4)]);
+        assert_eq!(fidelity(&reports, 1_000, 5).kernel_drops, 7);
+    }
 }
