@@ -110,6 +110,18 @@ fn data_for_no_qp_or_from_a_stranger_changes_nothing() {
     assert_eq!(bench.answer(&bench.part(1, 2)), ["SACK 1", "ACK 1"]);
 }
 
+// spec: RX-7, W-14
+#[test]
+fn a_psn_before_the_first_is_no_duplicate_and_draws_nothing() {
+    let mut bench = receiver();
+    bench.answer(&bench.part(0, 4));
+    let before = bench.part(1, 4).asking().bth(|bth| bth.psn = psn(-1));
+    let before = before.to(bench.receiving_qpn());
+    assert_eq!(bench.answer(&before), [""; 0]);
+    assert_eq!((bench.drops("psn_before_first"), bench.counters().dup_events), (1, 0));
+    assert_eq!(bench.written(PART, PART), [0; PART]);
+}
+
 // spec: RX-3, NACK-4, NACK-6
 #[test]
 fn a_psn_beyond_the_receivers_own_window_is_dropped_and_nacked() {
