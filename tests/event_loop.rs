@@ -263,7 +263,7 @@ fn a_peer_that_stops_reading_makes_nobody_spin() {
 fn a_full_send_buffer_is_waited_for_in_native_time() {
     with_veth("a_full_send_buffer_is_waited_for_in_native_time", || {
         await_link();
-        let limit = "qdisc add dev left root tbf rate 200mbit burst 20kb limit 50mb";
+        let limit = "qdisc add dev left root tbf rate 50mbit burst 20kb limit 50mb";
         let shaped = Command::new("tc").args(limit.split(' ')).status();
         if !shaped.is_ok_and(|status| status.success()) {
             return println!("skipped: this host has no `tc` or no token bucket filter");
@@ -279,7 +279,8 @@ fn a_full_send_buffer_is_waited_for_in_native_time() {
         assert!(matches!(errors[..], [("EAGAIN", 1..)]), "{errors:?}");
         assert_eq!((port.sent, counters.rtx), (counters.pkts_sent, 0), "every frame has left");
         assert_eq!(port.sent, receiver.ports[0].received, "every frame has arrived");
-        assert!(ns > 160 * MS && cpu_ns < ns / 2, "{cpu_ns} ns of {ns}");
+        // A frame leaves every 670 us; each wait may yield some 100 us.
+        assert!(ns > 640 * MS && cpu_ns < ns / 2, "{cpu_ns} ns of {ns}");
     });
 }
 
