@@ -26,15 +26,11 @@ use crate::capture::{
 };
 use crate::config::Profile;
 use crate::io::clock::monotonic_ns;
-use crate::io::{EventLoop, WallClock, request_time_slice};
+use crate::io::{EventLoop, WallClock};
 use crate::rng::Rng;
 use crate::scenario::{NodeKind, Scenario, Topology};
 use crate::time::Duration;
 use crate::trace::NodeId;
-
-/// How long a daemon wants to run at a time, in nanoseconds: a full packet's
-/// time at TDF 1000, about.
-const TIME_SLICE_NS: u64 = 100_000;
 
 /// The time dilation factor where none is given and the profile is paced.
 // spec: TIME-2, TIME-3
@@ -188,9 +184,6 @@ impl<N: Role> Daemon<N> {
     /// # Errors
     /// When the host fails the event loop, or the capture is not complete.
     pub fn run(mut self) -> Result<Option<CaptureSummary>, DaemonError> {
-        // Several daemons share a core: long slices would make each of them late.
-        // Without the request it runs all the same, and says how late it was.
-        let _ = request_time_slice(TIME_SLICE_NS);
         self.start_capture().map_err(DaemonError::io("starting the capture"))?;
         while !self.stopper.is_stopped() {
             self.turn().map_err(DaemonError::io("waiting"))?;

@@ -34,6 +34,6 @@ pub use host_errors::HostErrors;
 pub use lateness::Lateness;
 pub use outgoing::Outgoing;
 pub use packet_socket::{BatchResult, OddFrames, PacketSocket, PacketSocketOptions, Received};
-pub use sys::{interface_mtu, request_time_slice};
+pub use sys::interface_mtu;
 pub use timer::DeadlineTimer;
 pub use waiter::{Waiter, Woken};

@@ -345,30 +345,6 @@ impl Drop for RxRing {
     }
 }
 
-/// Asks the scheduler to run this thread often and briefly: slices of `ns`
-/// nanoseconds (100,000 at least) instead of some milliseconds. Kernels before
-/// 6.12 take the request and ignore it. The nice value stays.
-///
-/// # Errors
-/// Those of sched_getattr and sched_setattr: a sandbox may forbid them.
-pub fn request_time_slice(ns: u64) -> io::Result<()> {
-    let size = size_of::<libc::sched_attr>();
-    // SAFETY: the struct is plain integers, for which zeros are values.
-    let mut attributes: libc::sched_attr = unsafe { zeroed() };
-    // SAFETY: the kernel writes at most `size` bytes, which the struct has.
-    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
-    if got != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    attributes.sched_runtime = ns;
-    // SAFETY: the kernel reads as many bytes as the struct's own size field
-    // says, which sched_getattr has filled in.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// A frame in the receive ring: its bytes from the Ethernet header on, without
 /// frame check sequence. The slot goes back to the kernel on drop.
 pub struct Received<'a> {
@@ -416,12 +392,6 @@ mod tests {
                 assert!(last < ring.blocks * BLOCK_BYTES);
             }
         }
-    }
-
-    #[test]
-    fn a_time_slice_can_be_asked_for_twice() {
-        request_time_slice(100_000).expect("an unprivileged request");
-        request_time_slice(3_000_000).expect("and back");
     }
 
     #[test]
