@@ -2,7 +2,7 @@
 # Builds, then runs the two-hosts scenario: 64 MiB of real data over a lossy,
 # trimming path between network namespaces. Ends with what came of it.
 #
-#   ./demo.sh                    in the wall clock, slowed a thousand times
+#   ./demo.sh                    in the wall clock, slowed some thousand times
 #   ./demo.sh --clock exact      simulated: no namespaces, no privileges
 #   ./demo.sh --clock exact-wires
 #

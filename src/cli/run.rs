@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number32)]
     snaplen: u32,
     /// Give the run up at this protocol time, such as `100 ms` [default: 1 s in
-    /// the exact clocks; in the wall clock what takes 100 s].
+    /// the exact clocks; in the wall clock what takes 10 minutes].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
     /// Build the lab, then wait until Enter is pressed (or standard input ends)
@@ -133,7 +133,7 @@ impl Args {
     }
 
     fn default_limit(&self, tdf: u32) -> Duration {
-        const WALL_SECONDS: u64 = 100;
+        const WALL_SECONDS: u64 = 600;
         match self.clock {
             Clock::Exact | Clock::ExactWires => Duration::from_secs(1),
             Clock::Wall => {
