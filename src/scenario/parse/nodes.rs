@@ -18,6 +18,9 @@ pub(super) const MAX_NAME: usize = 64;
 pub(super) const NAME: &str =
     "1 to 64 letters A-Z a-z, digits, and the characters . _ -, the first a letter or digit";
 
+/// A run's captures are files named after its nodes, and this one has them all.
+const MERGED: &str = "merged";
+
 /// Whether `name` can name a node, a file and a namespace.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME
@@ -130,6 +133,9 @@ pub(super) fn check_unique(
     for (section, name) in nic_names.chain(switches.iter().map(|(s, switch)| (s, &switch.name))) {
         if names.insert(name, ()).is_some() && !name.is_empty() {
             section.refuse_key("name", "another node has this name; give each node its own");
+        }
+        if name == MERGED {
+            section.refuse_key("name", "the merged capture has this name; choose another");
         }
     }
     let mut owners = BTreeMap::<Ipv4Addr, &str>::new();

@@ -302,6 +302,14 @@ fn names_and_addresses_are_right_and_used_once() {
     }
 }
 
+// spec: RC-7
+#[test]
+fn no_node_takes_the_name_of_the_merged_capture() {
+    assert!(errors_of("[[nic]]\nname = 'merged'\n").contains(
+        &"2: [[nic]] name = 'merged': the merged capture has this name; choose another".to_owned()
+    ));
+}
+
 #[test]
 fn a_nic_has_one_link_and_a_link_two_ends() {
     assert_eq!(
