@@ -26,6 +26,9 @@ use mrc_lab::trace::{NoTrace, NodeId, QpEventKind};
 use mrc_lab::wire::mac::{MacAddr, MacPair};
 use veth::{ip, with_veth};
 
+/// MTU of the pair: a full packet fits.
+const MTU: u32 = 4_200;
+
 const MS: u64 = 1_000_000;
 const MIB: usize = 1 << 20;
 /// One full packet at 400 Gbit/s.
@@ -192,7 +195,7 @@ fn await_completion(nic: &mut EventLoop<Nic>) {
 // spec: TIME-2, TIME-5, TIME-6
 #[test]
 fn a_message_crosses_in_dilated_time() {
-    with_veth("a_message_crosses_in_dilated_time", || {
+    with_veth("a_message_crosses_in_dilated_time", MTU, || {
         await_link();
         let outcome = run(&Profile::Reference.nic(), 1_000, MIB, |_| {});
         let Outcome { sender, receiver, counters, ns, .. } = outcome;
@@ -213,7 +216,7 @@ fn a_message_crosses_in_dilated_time() {
 
 #[test]
 fn a_message_crosses_in_native_time() {
-    with_veth("a_message_crosses_in_native_time", || {
+    with_veth("a_message_crosses_in_native_time", MTU, || {
         await_link();
         let outcome = run(&Profile::Native.nic(), 1, 4 * MIB, |_| {});
         assert_eq!(outcome.counters.wqes_completed, 1);
@@ -224,7 +227,7 @@ fn a_message_crosses_in_native_time() {
 // spec: REL-7
 #[test]
 fn an_interface_that_goes_down_costs_frames_but_not_the_message() {
-    with_veth("an_interface_that_goes_down_costs_frames_but_not_the_message", || {
+    with_veth("an_interface_that_goes_down_costs_frames_but_not_the_message", MTU, || {
         await_link();
         let outcome = run(&Profile::Reference.nic(), 1_000, 8 * MIB, |_| {
             thread::sleep(StdDuration::from_millis(50));
@@ -242,7 +245,7 @@ fn an_interface_that_goes_down_costs_frames_but_not_the_message() {
 // spec: REL-8
 #[test]
 fn a_peer_that_stops_reading_makes_nobody_spin() {
-    with_veth("a_peer_that_stops_reading_makes_nobody_spin", || {
+    with_veth("a_peer_that_stops_reading_makes_nobody_spin", MTU, || {
         await_link();
         for (profile, tdf) in [(Profile::Reference, 1_000), (Profile::Native, 1)] {
             let outcome = run(&profile.nic(), tdf, 8 * MIB, |peer| {
@@ -261,7 +264,7 @@ fn a_peer_that_stops_reading_makes_nobody_spin() {
 // spec: REL-7
 #[test]
 fn a_full_send_buffer_is_waited_for_in_native_time() {
-    with_veth("a_full_send_buffer_is_waited_for_in_native_time", || {
+    with_veth("a_full_send_buffer_is_waited_for_in_native_time", MTU, || {
         await_link();
         let limit = "qdisc add dev left root tbf rate 50mbit burst 20kb limit 50mb";
         let shaped = Command::new("tc").args(limit.split(' ')).status();
@@ -286,7 +289,7 @@ fn a_full_send_buffer_is_waited_for_in_native_time() {
 
 #[test]
 fn an_idle_loop_sleeps_until_it_is_woken() {
-    with_veth("an_idle_loop_sleeps_until_it_is_woken", || {
+    with_veth("an_idle_loop_sleeps_until_it_is_woken", MTU, || {
         await_link();
         let clock = WallClock::new(monotonic_ns(), 1_000).expect("not zero");
         let mut idle = event_loop(0, &Profile::Reference.nic(), clock);
@@ -309,7 +312,7 @@ fn an_idle_loop_sleeps_until_it_is_woken() {
 #[test]
 #[ignore = "a measurement"]
 fn native_goodput() {
-    with_veth("native_goodput", || {
+    with_veth("native_goodput", MTU, || {
         await_link();
         for _ in 0..5 {
             let outcome = run(&Profile::Native.nic(), 1, 64 * MIB, |_| {});

@@ -1,55 +1,26 @@
-//! Packet sockets on a real veth pair. Each test starts itself again inside
-//! user and network namespaces of its own, so that nothing of the host is
-//! touched and everything is gone with the process, however it ends.
+//! Packet sockets on a real veth pair.
 
-use std::env;
+mod veth;
+
 use std::io;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use mrc_lab::io::clock::monotonic_ns;
 use mrc_lab::io::{HostErrors, PacketSocket, PacketSocketOptions, Waiter, Woken};
-
-/// Set in the process that runs inside the namespaces.
-const INSIDE: &str = "MRC_TEST_INSIDE_NAMESPACE";
+use veth::{ip, with_veth};
 
 /// The EtherType for local experiments: tells our frames from the kernel's.
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 
-/// Runs `test`, which must be the body of the test called `name`, in fresh
-/// namespaces with a veth pair `left`-`right` that is up with an MTU of 9,004.
-fn with_veth(name: &str, test: impl FnOnce()) {
-    if env::var_os(INSIDE).is_some() {
-        ip("link add left mtu 9004 type veth peer name right mtu 9004");
-        for end in ["left", "right"] {
-            ip(&format!("link set {end} addrgenmode none"));
-            ip(&format!("link set {end} up"));
-        }
+/// Runs `test`, the body of the test called `name`, with a pair that takes jumbo
+/// frames and carries frames both ways already.
+fn with_pair(name: &str, test: impl FnOnce()) {
+    with_veth(name, 9_004, || {
         await_link(&mut open("left", 64), &mut open("right", 64));
         await_link(&mut open("right", 64), &mut open("left", 64));
-        return test();
-    }
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--user", "--map-root-user", "--net", "--"]);
-    unshare.arg(env::current_exe().expect("the test's own path"));
-    unshare.args([name, "--exact", "--include-ignored", "--nocapture"]).env(INSIDE, "1");
-    let output = unshare.output().expect("this test needs `unshare` (util-linux)");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        output.status.success() && stdout.contains("1 passed"),
-        "{name} failed inside namespaces of its own; it needs unprivileged user namespaces \
-         and `ip`:\n{stdout}{stderr}"
-    );
-    println!("{stdout}");
-}
-
-/// Runs `ip` with `arguments`.
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
-    let output = output.expect("this test needs `ip` (iproute2)");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        test();
+    });
 }
 
 /// A frame of `len` bytes to a host that is not there, told apart by `number`.
@@ -120,7 +91,7 @@ fn settled_drops(socket: &mut PacketSocket) -> u64 {
 
 #[test]
 fn frames_arrive_equal_and_in_order_whoever_they_are_for() {
-    with_veth("frames_arrive_equal_and_in_order_whoever_they_are_for", || {
+    with_pair("frames_arrive_equal_and_in_order_whoever_they_are_for", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         let lens = [60, 94, 4_170, 9_000, 9_018];
         let sent: Vec<_> = lens.iter().zip(0..).map(|(len, number)| frame(*len, number)).collect();
@@ -136,7 +107,7 @@ fn frames_arrive_equal_and_in_order_whoever_they_are_for() {
 
 #[test]
 fn frames_sent_here_are_not_seen() {
-    with_veth("frames_sent_here_are_not_seen", || {
+    with_pair("frames_sent_here_are_not_seen", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         // The kernel never shows a socket its own frames, but another's.
         let mut neighbour = open("left", 64);
@@ -151,7 +122,7 @@ fn frames_sent_here_are_not_seen() {
 
 #[test]
 fn batches_arrive_whole_and_in_order() {
-    with_veth("batches_arrive_whole_and_in_order", || {
+    with_pair("batches_arrive_whole_and_in_order", || {
         let mut left = PacketSocket::open("left", &PacketSocketOptions::default()).expect("opens");
         let mut right = PacketSocket::open("right", &DEFAULT).expect("opens");
         let batch: Vec<_> = (0..1_000).map(|number| frame(4_170, number)).collect();
@@ -164,7 +135,7 @@ fn batches_arrive_whole_and_in_order() {
 
 #[test]
 fn a_small_ring_goes_round_and_round() {
-    with_veth("a_small_ring_goes_round_and_round", || {
+    with_pair("a_small_ring_goes_round_and_round", || {
         let (mut left, mut right) = (open("left", 64), open("right", 2));
         for round in 0..500_u32 {
             let batch: Vec<_> = (0..20).map(|n| frame(100, round * 20 + n)).collect();
@@ -178,7 +149,7 @@ fn a_small_ring_goes_round_and_round() {
 // spec: REL-8, TIME-6
 #[test]
 fn a_full_ring_shows_in_the_kernels_drops() {
-    with_veth("a_full_ring_shows_in_the_kernels_drops", || {
+    with_pair("a_full_ring_shows_in_the_kernels_drops", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         let batch: Vec<_> = (0..1_000).map(|number| frame(94, number)).collect();
         assert_eq!(left.send_batch(&batch).sent, 1_000);
@@ -195,7 +166,7 @@ fn a_full_ring_shows_in_the_kernels_drops() {
 
 #[test]
 fn frames_that_do_not_fit_or_lost_a_tag_are_counted_not_handed_over() {
-    with_veth("frames_that_do_not_fit_or_lost_a_tag_are_counted_not_handed_over", || {
+    with_pair("frames_that_do_not_fit_or_lost_a_tag_are_counted_not_handed_over", || {
         let mut left = open("left", 64);
         let mut right = PacketSocket::open("right", &DEFAULT).expect("opens");
         let mut tagged = frame(100, 3);
@@ -212,7 +183,7 @@ fn frames_that_do_not_fit_or_lost_a_tag_are_counted_not_handed_over() {
 // spec: REL-7
 #[test]
 fn errors_of_the_host_are_answers_and_pass() {
-    with_veth("errors_of_the_host_are_answers_and_pass", || {
+    with_pair("errors_of_the_host_are_answers_and_pass", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         let mut errors = HostErrors::default();
         let batch = [frame(60, 0), frame(9_019, 1), frame(60, 2)];
@@ -236,7 +207,7 @@ fn errors_of_the_host_are_answers_and_pass() {
 
 #[test]
 fn what_cannot_be_opened_says_why() {
-    with_veth("what_cannot_be_opened_says_why", || {
+    with_pair("what_cannot_be_opened_says_why", || {
         let error = PacketSocket::open("nowhere", &DEFAULT).expect_err("no such interface");
         assert!(error.to_string().starts_with("nowhere: finding the interface"), "{error}");
         let options = PacketSocketOptions { frame_capacity: 0, ..DEFAULT };
@@ -247,7 +218,7 @@ fn what_cannot_be_opened_says_why() {
 
 #[test]
 fn a_sleeping_waiter_wakes_for_a_frame() {
-    with_veth("a_sleeping_waiter_wakes_for_a_frame", || {
+    with_pair("a_sleeping_waiter_wakes_for_a_frame", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         let mut waiter = Waiter::new().expect("made");
         waiter.watch_frames(&right).expect("watched");
@@ -273,7 +244,7 @@ fn a_sleeping_waiter_wakes_for_a_frame() {
 #[test]
 #[ignore = "a measurement"]
 fn throughput_of_one_hop() {
-    with_veth("throughput_of_one_hop", || {
+    with_pair("throughput_of_one_hop", || {
         for (len, qdisc_bypass) in [(4_170, false), (4_170, true), (90, false), (90, true)] {
             let options = PacketSocketOptions { qdisc_bypass, ..DEFAULT };
             let mut left = PacketSocket::open("left", &options).expect("opens");

@@ -25,6 +25,7 @@ use mrc_lab::wire::role::{Codepoints, Role};
 use mrc_lab::wire::seth::{PathMark, SackSubject, Seth};
 
 use crate::lab::*;
+use crate::peer::plain_bth;
 use crate::wiretap::{Log, Seen, Wiretap};
 
 /// The QP number of a hand-made sending side.
@@ -335,15 +336,7 @@ pub fn psn(number: i64) -> Psn {
 }
 
 fn bth(opcode: Opcode, destination_qp: Qpn, number: i64) -> Bth {
-    Bth {
-        opcode,
-        destination_qp,
-        ack_request: false,
-        retransmission: false,
-        timestamp_present: false,
-        connect: false,
-        psn: psn(number),
-    }
+    plain_bth(opcode, destination_qp, psn(number))
 }
 
 /// Changes to hand-made packets.

@@ -8,10 +8,10 @@ use std::process::Command;
 const INSIDE: &str = "MRC_TEST_INSIDE_NAMESPACE";
 
 /// Runs `test`, which must be the body of the test called `name`, in fresh
-/// namespaces with a veth pair `left`-`right` that is up with an MTU of 4,200.
-pub fn with_veth(name: &str, test: impl FnOnce()) {
+/// namespaces with a veth pair `left`-`right` that is up with an MTU of `mtu` bytes.
+pub fn with_veth(name: &str, mtu: u32, test: impl FnOnce()) {
     if env::var_os(INSIDE).is_some() {
-        ip("link add left mtu 4200 type veth peer name right mtu 4200");
+        ip(&format!("link add left mtu {mtu} type veth peer name right mtu {mtu}"));
         for end in ["left", "right"] {
             ip(&format!("link set {end} addrgenmode none"));
             ip(&format!("link set {end} up"));
