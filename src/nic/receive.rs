@@ -9,7 +9,6 @@ use crate::node::Ctx;
 use crate::trace::{Direction, Event, PacketEvent, QpAddress, QpEventKind};
 use crate::wire::aeth::Aeth;
 use crate::wire::bth::Bth;
-use crate::wire::cc_state::CcState;
 use crate::wire::mac::EthernetView;
 use crate::wire::meth::Meth;
 use crate::wire::neth::{NackReason, Neth};
@@ -286,7 +285,11 @@ impl Nic {
         }
         let taken = match &packet.body {
             Body::Ack(_) => self.receive_ack(ctx, qpn, packet.bth.psn),
-            Body::Sack(seth, cc_state) => self.receive_sack(qpn, seth, cc_state),
+            // Nothing here sends probes: it answers none.
+            Body::Sack(Seth { subject: SackSubject::Probe { .. }, .. }, _) => {
+                return self.drops.count("unexpected_probe_response");
+            }
+            Body::Sack(seth, _) => self.receive_sack(qpn, seth),
             Body::Nack(neth) => self.receive_nack(ctx, qpn, neth, packet.bth.retransmission),
             _ => Ok(()),
         };
@@ -306,13 +309,9 @@ impl Nic {
     }
 
     // spec: SACK-8, SACK-9
-    fn receive_sack(&mut self, qpn: Qpn, seth: &Seth, _: &CcState) -> Result<(), Refused> {
+    fn receive_sack(&mut self, qpn: Qpn, seth: &Seth) -> Result<(), Refused> {
         self.counters.sack_pkts_rcvd += 1;
-        if matches!(seth.subject, SackSubject::Probe { .. }) {
-            // Nothing here sends probes yet, so this answers none.
-            return Err(Refused);
-        }
-        self.with_requester(qpn, |qp, env| qp.on_sack(env, seth)).ok_or(Refused)?.map(|_| ())
+        self.with_requester(qpn, |qp, env| qp.on_sack(env, seth)).ok_or(Refused)?
     }
 
     // spec: NACK-11, RTO-9

@@ -10,6 +10,7 @@ use mrc_lab::wire::opcode::Kind;
 use mrc_lab::wire::packet::{Body, Ecn, Packet};
 use mrc_lab::wire::qpn::{Qpn, RKey};
 use mrc_lab::wire::role::Role;
+use mrc_lab::wire::seth::SackSubject;
 use mrc_lab::wire::trim::{TrimIpLength, trim};
 use mrc_lab::wire::tseth::Tseth;
 
@@ -415,6 +416,9 @@ fn acknowledgements_of_what_was_never_sent_change_nothing_and_are_counted() {
         assert!(bench.answer(&packet).is_empty());
         assert_eq!(bench.drops("bad_source"), n);
     }
+    let answer = bench.sack(qpn, 3, &[]).seth(|s| s.subject = SackSubject::Probe { probe_id: 1 });
+    assert!(bench.answer(&answer).is_empty());
+    assert_eq!(bench.drops("unexpected_probe_response"), 1, "nothing here sends probes");
     assert_eq!(bench.in_flight(), 4 * 4_156);
     let info = bench.nic().qps().next().unwrap();
     assert_eq!((info.messages, info.beyond_cumulative, info.remote.qpn), (1, 4, Qpn::NONE));
