@@ -43,16 +43,19 @@ const CASES: [Case; 11] = [
     ("capabilities_but_net_raw_are_dropped", capabilities),
 ];
 
+// case F05: no interface filters by reverse path.
 // spec: REL-10, SW-1
 fn built_and_removed(bench: &Bench) {
     bench.run_as_both("built_and_removed");
 }
 
+// case F07: an idle lab is silent.
 // spec: REL-10
 fn idle(bench: &Bench) {
     bench.run(As::User, "idle");
 }
 
+// case F04: names that are equal where they would be cut.
 // spec: REL-10
 fn long_names(bench: &Bench) {
     bench.run(As::User, "long_names");
@@ -68,6 +71,7 @@ fn programs(bench: &Bench) {
     bench.run_as_both("programs");
 }
 
+// case F03: the host has an interface of the same name.
 // spec: REL-10
 fn host_untouched(bench: &Bench) {
     bench.run_as_both("host_untouched");
