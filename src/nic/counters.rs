@@ -13,6 +13,8 @@ pub struct NicCounters {
     pub write_pkts_sent: u64,
     /// Untrimmed data packets received.
     pub write_pkts_rcvd: u64,
+    /// Payload bytes of data packets that had not arrived before.
+    pub write_bytes_rcvd: u64,
     /// Cumulative ACKs sent.
     pub ack_pkts_sent: u64,
     /// Cumulative ACKs received.

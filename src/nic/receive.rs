@@ -194,6 +194,7 @@ impl Nic {
     fn accept(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, arrived: &DataArrival) {
         let Some(responder) = self.responders.get_mut(&qpn) else { return };
         let response = responder.accept(arrived);
+        self.counters.write_bytes_rcvd += u64::from(arrived.payload);
         while let Some(responder) = self.responders.get_mut(&qpn)
             && let Some((number, bytes)) = responder.pop_whole()
         {

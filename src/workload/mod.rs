@@ -211,12 +211,10 @@ impl Workload {
         self.open == 0
     }
 
-    /// How far it is: bytes of completed messages, and of all.
-    pub fn progress(&self) -> (u64, u64) {
-        let bytes =
-            |state: &FlowState, messages: u32| u64::from(state.flow.bytes) * u64::from(messages);
-        let done = self.flows.iter().map(|s| bytes(s, s.result.completed)).sum();
-        (done, self.flows.iter().map(|s| bytes(s, s.flow.messages)).sum())
+    /// Bytes of all messages.
+    pub fn total_bytes(&self) -> u64 {
+        let flows = self.flows.iter().map(|state| &state.flow);
+        flows.map(|flow| u64::from(flow.bytes) * u64::from(flow.messages)).sum()
     }
 
     /// How each flow went, in the scenario's order.

@@ -140,6 +140,7 @@ fn a_lost_final_ack_delays_completion_by_at_most_two_timeouts_and_a_round_trip()
     assert_eq!(again[0].1.cause, Some(RetransmitCause::Rerequest));
     assert_eq!(again[0].1.role, Some(Role::TrimmableRtx));
     assert_eq!(ran.counters[1].dup_events, 1);
+    assert_eq!(ran.counters[1].write_bytes_rcvd, 64 * 4_096, "each byte counts once");
 }
 
 // case A02: the wrap is no reordering.

@@ -42,6 +42,8 @@ pub struct Coordinator<'a> {
 impl<'a> Coordinator<'a> {
     /// How long to wait for news before progress is told.
     const TICK: Duration = Duration::from_millis(100);
+    /// How often the NICs are asked how many bytes have arrived, in nanoseconds.
+    const COUNT_EVERY_NS: u64 = 1_000_000_000;
 
     /// Registers every flow's memory and listens to every NIC.
     ///
@@ -72,29 +74,42 @@ impl<'a> Coordinator<'a> {
         daemons: &mut Daemons,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<(), RunError> {
-        let (done, total) = self.workload.progress();
-        if !progress(done, total) {
+        let total = self.workload.total_bytes();
+        if !progress(0, total) {
             return Ok(());
         }
         let limit_ns = self.plan.time_limit.as_ns().saturating_mul(u64::from(self.plan.tdf));
         let deadline_ns = monotonic_ns().saturating_add(limit_ns);
         self.workload.start();
-        let mut next_report = 0;
+        let (mut arrived, mut count_at) = (0, 0);
         loop {
             self.act(daemons)?;
             let now = monotonic_ns();
             if self.workload.is_over() || now > deadline_ns {
                 return Ok(());
             }
-            if now >= next_report {
-                next_report = now + Self::TICK.as_nanos() as u64;
-                let (done, total) = self.workload.progress();
-                if !progress(done, total) {
-                    return Ok(());
-                }
+            if now >= count_at {
+                count_at = now + Self::COUNT_EVERY_NS;
+                arrived = self.arrived(daemons)?;
+            }
+            if !progress(arrived, total) {
+                return Ok(());
             }
             self.hear(Self::TICK)?;
         }
+    }
+
+    /// Bytes that have arrived at all NICs.
+    fn arrived(&self, daemons: &mut Daemons) -> Result<u64, RunError> {
+        let mut arrived = 0;
+        for node in 0..self.plan.scenario.nics.len() {
+            if let Response::NicCounters { counters, .. } =
+                daemons.ask(node, &Request::Counters {})?
+            {
+                arrived += counters.get("write_bytes_rcvd").map_or(0, |n| n.as_u64().unwrap_or(0));
+            }
+        }
+        Ok(arrived)
     }
 
     /// Takes one event from the daemons, if one comes in time.
