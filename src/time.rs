@@ -100,11 +100,6 @@ impl Duration {
         self.0 / PS_PER_NS
     }
 
-    /// Seconds as a float, for reports only.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / PS_PER_S as f64
-    }
-
     /// This span rounded down to whole microseconds.
     pub const fn floor_to_us(self) -> Self {
         Self(self.0 - self.0 % PS_PER_US)

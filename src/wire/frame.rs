@@ -128,17 +128,6 @@ fn check_lengths(ipv4: Ipv4View<'_>, have: usize) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Writes the two Ethernet addresses.
-///
-/// # Errors
-/// [`WireError::TooShort`] when the frame has no Ethernet header; it is left
-/// as it was.
-pub fn set_macs(frame: &mut [u8], macs: MacPair) -> Result<(), WireError> {
-    EthernetView::new(frame)?;
-    macs.emit(frame);
-    Ok(())
-}
-
 /// Writes the codepoint (0 to 63), keeps the ECN bits and corrects the IPv4
 /// checksum.
 ///
