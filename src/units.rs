@@ -26,6 +26,22 @@ impl Rate {
         }
     }
 
+    /// A rate of `mbps` times 10^6 bits per second.
+    ///
+    /// # Panics
+    /// When `mbps` is zero or the rate does not fit: for constants.
+    pub const fn mbps(mbps: u64) -> Self {
+        match mbps.checked_mul(1_000_000) {
+            Some(bps) if bps > 0 => Self(bps),
+            _ => panic!("a rate is 1 Mbps or more and fits 64 bits"),
+        }
+    }
+
+    /// `count` times this rate (saturating); `count` is at least 1.
+    pub const fn times(self, count: u32) -> Self {
+        Self(self.0.saturating_mul(if count == 0 { 1 } else { count as u64 }))
+    }
+
     /// Bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
@@ -54,6 +70,47 @@ impl fmt::Display for Rate {
             }
         }
         write!(f, "{} bps", self.0)
+    }
+}
+
+/// A part of a whole, exact to a millionth: from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Share(u32);
+
+impl Share {
+    const WHOLE: u32 = 1_000_000;
+
+    /// `ppm` millionths.
+    ///
+    /// # Panics
+    /// When it is more than the whole: for constants.
+    pub const fn from_ppm(ppm: u32) -> Self {
+        assert!(ppm <= Self::WHOLE, "a share is at most the whole");
+        Self(ppm)
+    }
+
+    /// The share that `value` is; `None` when it is not from 0 to 1 or finer than
+    /// a millionth.
+    pub fn from_f64(value: f64) -> Option<Self> {
+        let ppm = (value * f64::from(Self::WHOLE)).round();
+        let exact = (ppm / f64::from(Self::WHOLE) - value).abs() < 1e-12;
+        ((0.0..=f64::from(Self::WHOLE)).contains(&ppm) && exact).then_some(Self(ppm as u32))
+    }
+
+    /// In millionths.
+    pub const fn as_ppm(self) -> u32 {
+        self.0
+    }
+
+    /// This share of `bytes`, rounded down.
+    pub const fn of(self, bytes: u64) -> u64 {
+        (bytes as u128 * self.0 as u128 / Self::WHOLE as u128) as u64
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", f64::from(self.0) / f64::from(Self::WHOLE))
     }
 }
 
@@ -177,5 +234,19 @@ mod tests {
     fn rates_print_in_their_largest_whole_unit() {
         assert_eq!(Rate::gbps(400).to_string(), "400 Gbps");
         assert_eq!(Rate::from_bps(1_500_000).unwrap().to_string(), "1500 kbps");
+    }
+
+    // spec: PB-8, PB-11
+    #[test]
+    fn shares_are_exact() {
+        let share = Share::from_f64(0.9).unwrap();
+        assert_eq!((share.of(256_000), share.of(4_000_000)), (230_400, 3_600_000));
+        assert_eq!(
+            (share.to_string(), Share::from_ppm(1_000_000).to_string()),
+            ("0.9".into(), "1".into())
+        );
+        for wrong in [-0.1, 1.000_001, 0.123_456_7, f64::NAN] {
+            assert_eq!(Share::from_f64(wrong), None, "{wrong}");
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! A NIC's attributes.
 
+use core::net::Ipv4Addr;
+
+use super::buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
 use super::table::{Attribute, Kind};
 use crate::time::Duration;
-use crate::units::Rate;
+use crate::units::{Rate, Share};
 use crate::wire::packet::{DATA_IP_OVERHEAD, FrameFormat};
 use crate::wire::psn::Psn;
 use crate::wire::role::Codepoints;
@@ -66,6 +69,38 @@ pub struct NicAttributes {
     pub qp_tombstone_time: Option<Duration>,
     /// How many closed receiving sides are remembered at most.
     pub max_tombstones: u32,
+    /// How many receiving sides there may be.
+    pub max_qps: u32,
+    /// How many of them one peer may have.
+    pub max_receive_qps_per_peer: u32,
+    /// Who may send to this NIC; empty: everyone.
+    pub allowed_peers: Vec<Ipv4Addr>,
+    /// How long a receiving side may be idle before it is closed.
+    pub qp_idle_timeout: Duration,
+    /// All QPs to one peer share a congestion window and a place in the schedule.
+    pub qp_groups_enabled: bool,
+    /// The size of a PCIe read request, in bytes.
+    pub read_request_bytes: u32,
+    /// The NIC's end of the PCIe link.
+    pub pcie_nic: PcieSide,
+    /// The host's end of the PCIe link.
+    pub pcie_host: PcieSide,
+    /// The buffer of packets that wait to be sent.
+    pub egress_buffer: BufferAttributes,
+    /// Which class sends next.
+    pub queue_scheduling: QueueScheduling,
+    /// Packets a turn of each class under weighted round robin.
+    pub wrr_weights: [u32; 2],
+    /// The buffer of packets that have arrived.
+    pub ingress_buffer: BufferAttributes,
+    /// When the peer is paused.
+    pub pfc: PfcAttributes,
+    /// The share of the ingress data pool at which the receiver penalty begins.
+    pub receiver_congestion_low: Share,
+    /// The share of the ingress data pool at which the receiver penalty is full.
+    pub receiver_congestion_high: Share,
+    /// SACKs without a penalty let the sender's window return to what it was.
+    pub restore_cwnd: bool,
 }
 
 impl Default for NicAttributes {
@@ -94,6 +129,22 @@ impl Default for NicAttributes {
             codepoints: Codepoints::default(),
             qp_tombstone_time: None,
             max_tombstones: 65_536,
+            max_qps: 65_536,
+            max_receive_qps_per_peer: 4_096,
+            allowed_peers: Vec::new(),
+            qp_idle_timeout: Duration::from_secs(10),
+            qp_groups_enabled: true,
+            read_request_bytes: 64,
+            pcie_nic: PcieSide::default(),
+            pcie_host: PcieSide::default(),
+            egress_buffer: BufferAttributes::of(256_000),
+            queue_scheduling: QueueScheduling::StrictPriority,
+            wrr_weights: [1, 5],
+            ingress_buffer: BufferAttributes::of(4_000_000),
+            pfc: PfcAttributes::default(),
+            receiver_congestion_low: Share::from_ppm(250_000),
+            receiver_congestion_high: Share::from_ppm(750_000),
+            restore_cwnd: false,
         }
     }
 }
