@@ -2,6 +2,7 @@
 // spec: W-14
 
 use super::header::Header;
+use super::mac::MacAddr;
 use super::opcode::Opcode;
 
 /// A fault in a received frame, naming the field at fault.
@@ -15,8 +16,8 @@ pub enum WireError {
         /// Bytes that are there.
         have: usize,
     },
-    /// The EtherType is not IPv4's.
-    #[error("EtherType {found:#06x} is not IPv4")]
+    /// The EtherType is not that of the packet to be read.
+    #[error("EtherType {found:#06x} is another protocol's")]
     EtherType {
         /// The EtherType.
         found: u16,
@@ -168,6 +169,18 @@ pub enum WireError {
         /// The type.
         found: u8,
     },
+    /// A MAC control frame for another address than PFC's.
+    #[error("MAC control frame to {found}, not 01:80:c2:00:00:01")]
+    PfcDestination {
+        /// The destination.
+        found: MacAddr,
+    },
+    /// A MAC control frame that is not PFC's.
+    #[error("MAC control opcode {found:#06x} is not PFC (0x0101)")]
+    PfcOpcode {
+        /// The opcode of MAC control.
+        found: u16,
+    },
 }
 
 impl WireError {
@@ -201,6 +214,8 @@ impl WireError {
             Self::TsethType { .. } => "drop_tseth_type",
             Self::AethSyndrome { .. } => "drop_aeth_syndrome",
             Self::CcType { .. } => "drop_cc_type",
+            Self::PfcDestination { .. } => "drop_pfc_destination",
+            Self::PfcOpcode { .. } => "drop_pfc_opcode",
         }
     }
 }
@@ -220,6 +235,7 @@ const fn too_short(header: Header) -> &'static str {
         Header::Neth => "drop_short_neth",
         Header::Peth => "drop_short_peth",
         Header::Icrc => "drop_short_icrc",
+        Header::Pfc => "drop_short_pfc",
     }
 }
 
@@ -229,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    const HEADERS: [Header; 13] = [
+    const HEADERS: [Header; 14] = [
         Header::Ethernet,
         Header::Ipv4,
         Header::Udp,
@@ -243,6 +259,7 @@ mod tests {
         Header::Neth,
         Header::Peth,
         Header::Icrc,
+        Header::Pfc,
     ];
 
     fn one_of_each() -> Vec<WireError> {
@@ -272,6 +289,8 @@ mod tests {
             WireError::TsethType { found: 0 },
             WireError::AethSyndrome { found: 0 },
             WireError::CcType { header: Header::Seth, found: 1 },
+            WireError::PfcDestination { found: MacAddr::default() },
+            WireError::PfcOpcode { found: 1 },
         ];
         errors.extend(HEADERS.map(|header| WireError::TooShort { header, have: 0 }));
         errors

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::error::WireError;
 
-/// A header (or trailer) of an MRC frame.
+/// A header (or trailer) of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Header {
     /// Ethernet II: two addresses and the EtherType.
@@ -33,6 +33,8 @@ pub enum Header {
     Peth,
     /// Invariant checksum, the trailer.
     Icrc,
+    /// MAC control with a PFC pause, padded.
+    Pfc,
 }
 
 impl Header {
@@ -46,6 +48,7 @@ impl Header {
             Self::Reth | Self::Peth => 16,
             Self::Ipv4 | Self::Neth => 20,
             Self::Seth => 28,
+            Self::Pfc => 46,
         }
     }
 
@@ -65,6 +68,7 @@ impl Header {
             Self::Neth => "NETH",
             Self::Peth => "PETH",
             Self::Icrc => "ICRC",
+            Self::Pfc => "PFC",
         }
     }
 }

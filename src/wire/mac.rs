@@ -8,6 +8,8 @@ use super::header::{Header, chunk};
 
 /// The EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
+/// The EtherType of MAC control: pause frames.
+pub const ETHERTYPE_MAC_CONTROL: u16 = 0x8808;
 
 /// An Ethernet (MAC) address: 6 bytes, written `02:00:00:00:00:01`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

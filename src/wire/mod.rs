@@ -15,6 +15,8 @@
 //!   probe     PETH 16
 //! ```
 //!
+//! Beside MRC's packets there is one frame of the link itself: [`pfc`].
+//!
 //! What never panics: every `new`, `parse` and getter, whatever the bytes.
 //! What may panic: `emit` of a header into a slice that is shorter than it.
 
@@ -33,6 +35,7 @@ pub mod neth;
 pub mod opcode;
 pub mod packet;
 pub mod peth;
+pub mod pfc;
 pub mod psn;
 pub mod qpn;
 pub mod reth;

@@ -5,6 +5,7 @@ mod any;
 mod golden;
 mod golden_tests;
 mod hostile;
+mod pfc_tests;
 mod psn_tests;
 mod round_trips;
 mod second_opinion;

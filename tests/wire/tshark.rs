@@ -1,20 +1,30 @@
-//! The BTH as Wireshark's own RoCE dissector reads it.
+//! The BTH and the PFC frame as Wireshark's own dissectors read them.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use mrc_lab::wire::packet::FrameFormat;
 
 use crate::golden::{all, plain, with_icrc};
+use crate::pfc_tests;
 
-const FIELDS: [&str; 6] = [
+const BTH_FIELDS: [&str; 6] = [
     "ip.dsfield.dscp",
     "udp.srcport",
     "udp.length",
     "infiniband.bth.opcode",
     "infiniband.bth.destqp",
     "infiniband.bth.psn",
+];
+
+const PFC_FIELDS: [&str; 7] = [
+    "frame.protocols",
+    "macc.opcode",
+    "macc.cbfc.enbv",
+    "macc.cbfc.pause_time.c0",
+    "macc.cbfc.pause_time.c1",
+    "macc.cbfc.pause_time.c7",
+    "_ws.expert",
 ];
 
 /// A classic capture file of Ethernet frames, all at time 0.
@@ -34,11 +44,14 @@ fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// The fields of each frame of a capture, as tshark prints them.
-fn dissect(capture: &Path) -> Vec<Vec<String>> {
+/// The fields of each frame, as tshark prints them.
+fn dissect(frames: &[Vec<u8>], fields: &[&str]) -> Vec<Vec<String>> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let capture = directory.path().join("golden.pcap");
+    fs::write(&capture, pcap(frames)).expect("a capture file");
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(capture).args(["-o", "ip.check_checksum:TRUE", "-T", "fields"]);
-    for field in FIELDS {
+    for field in fields {
         tshark.args(["-e", field]);
     }
     let output = tshark.output().expect("tshark can be run: install the package tshark");
@@ -48,11 +61,8 @@ fn dissect(capture: &Path) -> Vec<Vec<String>> {
 }
 
 fn compare(format: &FrameFormat) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let capture = directory.path().join("golden.pcap");
     let frames: Vec<Vec<u8>> = all().iter().map(|golden| golden.frame(format)).collect();
-    fs::write(&capture, pcap(&frames)).expect("a capture file");
-    let lines = dissect(&capture);
+    let lines = dissect(&frames, &BTH_FIELDS);
     assert_eq!(lines.len(), frames.len());
     for ((golden, frame), line) in all().iter().zip(&frames).zip(lines) {
         let packet = golden.packet;
@@ -74,4 +84,12 @@ fn compare(format: &FrameFormat) {
 fn tshark_reads_the_same_bth() {
     compare(&plain());
     compare(&with_icrc());
+}
+
+// spec: PB-13
+#[test]
+fn tshark_reads_the_same_pause() {
+    let (_, frame) = pfc_tests::golden();
+    let expected = ["eth:ethertype:macc", "0x0101", "0x0081", "65535", "0", "0", ""];
+    assert_eq!(dissect(&[frame], &PFC_FIELDS), [expected]);
 }
