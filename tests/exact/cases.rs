@@ -11,6 +11,7 @@ use mrc_lab::wire::psn::Psn;
 
 use crate::lab::*;
 use crate::peer::*;
+use crate::wiretap::BTH_AT;
 
 /// `messages` messages of `bytes` from a to b on one QP, one after the other.
 fn on_one_qp(bytes: u32, messages: u32) -> Flow {

@@ -24,6 +24,7 @@ use proptest::prelude::*;
 
 use crate::lab::*;
 use crate::peer::*;
+use crate::wiretap::BTH_AT;
 
 const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 99);
 

@@ -2,30 +2,26 @@
 //! frames of its own on them.
 
 use core::net::Ipv4Addr;
-use std::cell::RefCell;
-use std::rc::Rc;
 
 use mrc_lab::nic::{Access, MemoryRegion, QpChoice, QpInfo, QpSide, WorkRequest};
-use mrc_lab::node::{FrameTap, PortId, TapDirection};
+use mrc_lab::node::PortId;
 use mrc_lab::scenario::{End, Scenario, Topology};
 use mrc_lab::sim::{InMemory, SimWorld};
 use mrc_lab::time::{Duration, Instant};
 use mrc_lab::trace::{NodeId, QpEvent, QpEventKind, TraceSink};
-use mrc_lab::wire::bth::{Bth, BthView};
-use mrc_lab::wire::opcode::{Kind, Opcode};
+use mrc_lab::wire::bth::Bth;
+use mrc_lab::wire::opcode::Opcode;
 use mrc_lab::wire::packet::{Body, Ecn, FrameFormat, MacPair, Packet};
 use mrc_lab::wire::psn::Psn;
 use mrc_lab::wire::qpn::Qpn;
 use mrc_lab::wire::role::Role;
 
 use crate::lab::*;
+use crate::wiretap::{Log, Wiretap};
 
 /// The third host of [`three_hosts`] and the switch between all of them.
 pub const C: NodeId = NodeId(2);
 pub const SWITCH: NodeId = NodeId(3);
-
-/// Where the BTH starts in a frame.
-pub const BTH_AT: usize = 42;
 
 /// Three NICs, a, b and c, around one switch; port n of the switch leads to NIC n.
 pub fn three_hosts() -> Scenario {
@@ -37,36 +33,6 @@ pub fn three_hosts() -> Scenario {
         nics,
         links: (0..3).map(|n| link(n, 3)).collect(),
         ..two
-    }
-}
-
-/// The frames that arrived at a node.
-#[derive(Clone, Default)]
-pub struct Wiretap(Rc<RefCell<Vec<Vec<u8>>>>);
-
-impl FrameTap for Wiretap {
-    fn frame(
-        &mut self,
-        _: Instant,
-        _: PortId,
-        direction: TapDirection,
-        frame: &[u8],
-        _: Option<&str>,
-    ) {
-        if direction == TapDirection::Received {
-            self.0.borrow_mut().push(frame.to_vec());
-        }
-    }
-}
-
-impl Wiretap {
-    /// The frames of `kind` that arrived, in order; trimmed ones are Writes.
-    pub fn received(&self, kind: Kind) -> Vec<Vec<u8>> {
-        let fits = |frame: &[u8]| {
-            BthView::new(&frame[BTH_AT..])
-                .is_ok_and(|bth| bth.opcode().map(Opcode::kind) == Some(kind))
-        };
-        self.0.borrow().iter().filter(|frame| fits(frame)).cloned().collect()
     }
 }
 
@@ -105,8 +71,9 @@ impl<'t> Stage<'t> {
         self.ips[node.0 as usize]
     }
 
+    /// Logs the frames at this node's ports alone, from now on.
     pub fn listen(&mut self, node: NodeId) -> Wiretap {
-        let tap = Wiretap::default();
+        let tap = Wiretap { node, format: self.format, log: Log::default() };
         self.world.set_tap(node, Box::new(tap.clone()));
         tap
     }

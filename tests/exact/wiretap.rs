@@ -6,9 +6,14 @@ use std::rc::Rc;
 use mrc_lab::node::{FrameTap, PortId, TapDirection};
 use mrc_lab::time::Instant;
 use mrc_lab::trace::NodeId;
+use mrc_lab::wire::bth::BthView;
+use mrc_lab::wire::opcode::{Kind, Opcode};
 use mrc_lab::wire::packet::{Body, FrameFormat, Packet, wire_bytes};
 use mrc_lab::wire::psn::Psn;
 use mrc_lab::wire::seth::{PathMark, Seth};
+
+/// Where the BTH starts in a frame.
+pub const BTH_AT: usize = 42;
 
 /// A frame at a node's port.
 #[derive(Clone, Debug)]
@@ -25,6 +30,11 @@ pub struct Seen {
 impl Seen {
     pub fn packet(&self) -> Packet<'_> {
         Packet::parse(&self.frame, &self.format).expect("nodes send what can be parsed")
+    }
+
+    /// What the BTH's opcode says, whatever the rest of the frame is like.
+    fn kind(&self) -> Option<Kind> {
+        BthView::new(&self.frame[BTH_AT..]).ok()?.opcode().map(Opcode::kind)
     }
 
     pub fn wire_bytes(&self) -> u64 {
@@ -89,10 +99,20 @@ fn listed(seth: &Seth) -> String {
 pub type Log = Rc<RefCell<Vec<Seen>>>;
 
 /// A tap that writes to a log.
+#[derive(Clone)]
 pub struct Wiretap {
     pub node: NodeId,
     pub format: FrameFormat,
     pub log: Log,
+}
+
+impl Wiretap {
+    /// The frames of `kind` that arrived, in order; trimmed ones are Writes.
+    pub fn received(&self, kind: Kind) -> Vec<Vec<u8>> {
+        let log = self.log.borrow();
+        let received = log.iter().filter(|seen| !seen.sent && seen.kind() == Some(kind));
+        received.map(|seen| seen.frame.clone()).collect()
+    }
 }
 
 impl FrameTap for Wiretap {
