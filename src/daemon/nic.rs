@@ -27,7 +27,7 @@ impl Role for Nic {
 
     fn build(kind: &NodeKind, rng: &mut Rng) -> Option<Self> {
         match kind {
-            NodeKind::Nic(config) => Some(Self::new(config.clone(), rng)),
+            NodeKind::Nic(config) => Some(Self::new((**config).clone(), rng)),
             NodeKind::Switch(_) => None,
         }
     }

@@ -237,10 +237,10 @@ impl Nic {
         let local = QpAddress { ip: self.config.ip, qpn };
         let random = Psn::masked(ctx.rng.next_u64());
         let first = PsnExt::first(self.config.attributes.initial_psn.unwrap_or(random));
-        let requester = Requester::new(local, peer, first, self.limits);
+        let group = self.groups.join(peer);
+        let requester = Requester::new(local, peer, group, first, self.limits);
         let ends = (requester.local(), requester.remote());
         self.requesters.insert(qpn, requester);
-        self.join_group(peer);
         self.counters.qp_created += 1;
         self.emit(ctx, QpEventKind::QpCreated, ends, None);
         Ok(qpn)
@@ -263,10 +263,6 @@ impl Nic {
     // spec: QP-9, REL-4, RTO-11
     pub fn close_qp(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         let info = self.close_requester(ctx, qpn).or_else(|| self.close_responder(ctx, qpn))?;
-        // One in the error state has left before.
-        if info.error.is_none() {
-            self.leave_group(info.remote.ip);
-        }
         self.counters.qp_closed += 1;
         self.emit(ctx, QpEventKind::QpClosed, (info.local, info.remote), None);
         self.settle(ctx);
@@ -274,18 +270,23 @@ impl Nic {
     }
 
     /// The others of its group may find room now.
-    // spec: SEG-8, REL-5
+    // spec: SEG-8, REL-5, RTO-11
     fn close_requester(&mut self, ctx: &Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
-        let info = self.requesters.get(&qpn).map(QpInfo::of_requester)?;
         self.with_requester(qpn, |requester, env| requester.release(env.group));
-        self.requesters.remove(&qpn);
-        self.activate_group(info.remote.ip);
+        let requester = self.requesters.remove(&qpn)?;
+        self.discard_unsent(ctx.now, qpn);
+        // One in the error state has left before.
+        if requester.error().is_none() {
+            self.leave_group(requester.group());
+            self.activate_group(requester.group());
+        }
         self.request_pass(ctx.now);
-        Some(info)
+        Some(QpInfo::of_requester(&requester))
     }
 
     fn close_responder(&mut self, ctx: &Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         let responder = self.responders.remove(&qpn)?;
+        self.leave_group_receiving(responder.remote().ip);
         self.by_remote.remove(&responder.remote());
         let stone = Tombstone {
             local: responder.local(),
@@ -311,7 +312,7 @@ impl Nic {
 
     /// Bytes in flight to `peer`.
     pub fn bytes_in_flight(&self, peer: Ipv4Addr) -> u64 {
-        self.groups.get(&peer).map_or(0, super::QpGroup::in_flight)
+        self.groups.in_flight(peer)
     }
 
     /// How much the NIC holds: sides of QPs, tombstones, timers, groups. All

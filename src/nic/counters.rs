@@ -57,6 +57,20 @@ pub struct NicCounters {
     pub qp_closed: u64,
     /// QPs that went into the error state.
     pub qp_error: u64,
+    /// Times that a QP had to wait because its PSN window was full.
+    pub psn_window_stalls: u64,
+    /// Times that a group had to wait because its congestion window was full.
+    pub cwnd_stalls: u64,
+    /// Times that a pass stopped because the egress pool was full.
+    pub egress_pool_stalls: u64,
+    /// Pause frames sent.
+    pub pfc_pauses_sent: u64,
+    /// Resume frames (pauses of no time) sent.
+    pub pfc_resumes_sent: u64,
+    /// Pause frames received, for each of the NIC's classes that they name.
+    pub pfc_pauses_rcvd: u64,
+    /// Resume frames received, for each of the NIC's classes that they name.
+    pub pfc_resumes_rcvd: u64,
     /// Data packets received with a CE mark.
     pub ecn_marked_rcvd: u64,
 }

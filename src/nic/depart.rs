@@ -1,6 +1,7 @@
 //! The port: packets become frames and leave.
 
 use super::Nic;
+use super::class::Class;
 use super::egress::{DataPacket, Departing, Next};
 use super::requester::Requester;
 use crate::node::{Ctx, Frame};
@@ -9,6 +10,7 @@ use crate::wire::bth::Bth;
 use crate::wire::meth::Meth;
 use crate::wire::opcode::Kind;
 use crate::wire::packet::{Body, Ecn, Packet, wire_bytes};
+use crate::wire::pfc::Pfc;
 use crate::wire::qpn::Qpn;
 use crate::wire::reth::Reth;
 use crate::wire::role::Role;
@@ -26,21 +28,26 @@ impl Nic {
             if !self.egress.port.is_idle() {
                 return None;
             }
-            let next = self.egress.take_next()?;
+            let next = self.egress.take_next(ctx.now)?;
             self.start(ctx, next);
         }
     }
 
-    // spec: WIRE-8
+    // spec: WIRE-8, SEG-7, PB-9
     fn departed(&mut self, ctx: &mut Ctx<'_>, departing: Departing) -> Frame {
+        if let Some(class) = departing.class {
+            self.release_egress(ctx.now, class, wire_bytes(departing.frame.len()));
+        }
         if let Some((qpn, psn, transmission)) = departing.timed {
             let now = ctx.now;
             self.with_requester(qpn, |requester, env| {
                 requester.on_serialized(env, psn, transmission, now);
             });
         }
-        self.count_sent(departing.event.kind);
-        ctx.record_packet(|| Event::Packet(departing.event));
+        if let Some(event) = departing.event {
+            self.count_sent(event.kind);
+            ctx.record_packet(|| Event::Packet(event));
+        }
         departing.frame
     }
 
@@ -55,13 +62,18 @@ impl Nic {
         }
     }
 
-    /// The port starts to send what is next; a packet of a QP that is closed or
-    /// in error meanwhile is discarded.
-    // spec: RTO-11
+    /// The port starts to send what is next.
     fn start(&mut self, ctx: &mut Ctx<'_>, next: Next) {
         let departing = match next {
             Next::Control(packet) => Some(self.emit_frame(ctx, &packet, None, None)),
-            Next::Data(data) => self.build_data(ctx, &data),
+            Next::Data(data) => {
+                let built = self.build_data(ctx, &data);
+                if built.is_none() {
+                    self.release_egress(ctx.now, Class::Data, data.reserved);
+                }
+                built
+            }
+            Next::Pfc(pfc) => Some(self.emit_pfc(ctx, &pfc)),
         };
         if let Some(departing) = departing {
             let bytes = wire_bytes(departing.frame.len());
@@ -91,7 +103,15 @@ impl Nic {
             ack_request: packet.bth.ack_request,
             cause,
         };
-        Departing { frame, timed: None, event }
+        let class = if event.kind == Kind::Write { Class::Data } else { Class::Control };
+        Departing { frame, class: Some(class), timed: None, event: Some(event) }
+    }
+
+    // spec: PB-13
+    fn emit_pfc(&self, ctx: &mut Ctx<'_>, pfc: &Pfc) -> Departing {
+        let mut frame = ctx.frames.take();
+        pfc.emit(self.config.macs.source, &mut frame);
+        Departing { frame, class: None, timed: None, event: None }
     }
 
     fn build_data(&self, ctx: &mut Ctx<'_>, data: &DataPacket) -> Option<Departing> {

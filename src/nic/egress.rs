@@ -1,16 +1,20 @@
-//! The NIC's port: packets of two classes waiting for one transmitter.
+//! The NIC's port: packets of two classes waiting for one transmitter, and the
+//! pools that bound them.
 
 use std::collections::VecDeque;
 
+use super::class::Class;
+use super::pool::Pool;
+use super::requester::Outgoing;
+use crate::config::{NicAttributes, QueueScheduling};
 use crate::node::{Frame, Serializer};
 use crate::time::Instant;
 use crate::trace::PacketEvent;
 use crate::units::Rate;
-use crate::wire::packet::Packet;
+use crate::wire::packet::{FrameFormat, Packet};
+use crate::wire::pfc::Pfc;
 use crate::wire::psn::PsnExt;
 use crate::wire::qpn::Qpn;
-
-use super::requester::Outgoing;
 
 /// A data packet that waits to be sent. Its frame is built when its turn comes.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,8 @@ pub struct DataPacket {
     pub ack_request: bool,
     /// When it was built, in 128 ns steps, where packets carry that.
     pub timestamp: Option<u16>,
+    /// Bytes of the data pool that it has reserved: its size on the wire.
+    pub reserved: u64,
 }
 
 /// What is known of a frame while its bits leave.
@@ -34,10 +40,13 @@ pub struct DataPacket {
 pub struct Departing {
     /// The frame.
     pub frame: Frame,
+    /// Its size on the wire, which its class's pool is charged; `None`: a PFC
+    /// frame, which is charged nowhere.
+    pub class: Option<Class>,
     /// The QP and packet whose timer starts when the last bit has left.
     pub timed: Option<(Qpn, PsnExt, u32)>,
     /// What the trace says when the last bit has left.
-    pub event: PacketEvent,
+    pub event: Option<PacketEvent>,
 }
 
 /// What leaves next.
@@ -47,43 +56,188 @@ pub enum Next {
     Control(Packet<'static>),
     /// A data packet.
     Data(DataPacket),
+    /// A PFC frame.
+    Pfc(Pfc),
 }
 
-/// Two queues before one port.
-// spec: DSCP-3, ACK-3
+/// Which class goes on when both have packets waiting, and for how many more.
+// spec: PB-10
+#[derive(Debug)]
+struct Turns {
+    scheduling: QueueScheduling,
+    weights: [u32; 2],
+    class: Class,
+    left: u32,
+}
+
+impl Turns {
+    fn new(attributes: &NicAttributes) -> Self {
+        let weights = match attributes.queue_scheduling {
+            QueueScheduling::WeightedRoundRobin => attributes.wrr_weights,
+            _ => [1, 1],
+        };
+        let class = Class::Control;
+        let left = weights[class.index()];
+        Self { scheduling: attributes.queue_scheduling, weights, class, left }
+    }
+
+    /// The class that sends one packet now, of those that `can_send`.
+    // spec: PB-10, DSCP-3, ACK-3
+    fn take(&mut self, can_send: impl Fn(Class) -> bool) -> Option<Class> {
+        if self.scheduling == QueueScheduling::StrictPriority {
+            return Class::ALL.into_iter().rev().find(|class| can_send(*class));
+        }
+        if self.left == 0 || !can_send(self.class) {
+            let other = self.class.other();
+            let class = [other, self.class].into_iter().find(|class| can_send(*class))?;
+            (self.class, self.left) = (class, self.weights[class.index()]);
+        }
+        self.left -= 1;
+        Some(self.class)
+    }
+}
+
+/// Two queues and their pools before one port.
+// spec: DSCP-3, PB-8, PB-9
 #[derive(Debug)]
 pub struct Egress {
-    control: VecDeque<Packet<'static>>,
+    format: FrameFormat,
+    pools: [Pool; 2],
+    control: VecDeque<(Packet<'static>, u64)>,
+    /// Bytes on the wire of what waits in `control`.
+    control_bytes: u64,
     data: VecDeque<DataPacket>,
+    pfc: VecDeque<Pfc>,
+    /// Until when the peer has paused each class.
+    paused_until: [Instant; 2],
+    turns: Turns,
     /// The transmitter.
     pub port: Serializer<Departing>,
 }
 
 impl Egress {
     /// Empty queues before a port of `rate`; `None` when nothing is paced.
-    pub fn new(rate: Option<Rate>) -> Self {
-        Self { control: VecDeque::new(), data: VecDeque::new(), port: Serializer::new(rate) }
+    pub fn new(attributes: &NicAttributes, rate: Option<Rate>) -> Self {
+        let pool = |class: Class| Pool::new(attributes.egress_buffer.pool_bytes(class.index()));
+        Self {
+            format: attributes.frame_format(),
+            pools: Class::ALL.map(pool),
+            control: VecDeque::new(),
+            control_bytes: 0,
+            data: VecDeque::new(),
+            pfc: VecDeque::new(),
+            paused_until: [Instant::ZERO; 2],
+            turns: Turns::new(attributes),
+            port: Serializer::new(rate),
+        }
     }
 
-    /// Queues a control packet.
-    pub fn queue_control(&mut self, packet: Packet<'static>) {
-        self.control.push_back(packet);
+    /// The pool of `class`.
+    pub fn pool(&self, class: Class) -> &Pool {
+        &self.pools[class.index()]
     }
 
-    /// Queues a data packet.
+    /// Reserves room for a data packet of `wire_bytes`, which there is.
+    // spec: SEG-7, PB-9
+    #[must_use]
+    pub fn reserve_data(&mut self, wire_bytes: u64) -> bool {
+        self.pools[Class::Data.index()].charge(wire_bytes)
+    }
+
+    /// `bytes` of the pool of `class` are free again; true when the data pool
+    /// drained from above half its size to half or less.
+    // spec: SEG-7, SEG-9
+    pub fn release(&mut self, class: Class, bytes: u64) -> bool {
+        let pool = &mut self.pools[class.index()];
+        let before = pool.used();
+        pool.release(bytes);
+        let half = pool.size() / 2;
+        class == Class::Data && before > half && pool.used() <= half
+    }
+
+    /// Queues a control packet; false when its pool has no room for it.
+    // spec: PB-9
+    #[must_use]
+    pub fn queue_control(&mut self, packet: Packet<'static>) -> bool {
+        let bytes = packet.wire_len(&self.format);
+        let fits = self.pools[Class::Control.index()].charge(bytes);
+        if fits {
+            self.control.push_back((packet, bytes));
+            self.control_bytes += bytes;
+        }
+        fits
+    }
+
+    /// Bytes on the wire of the control packets that wait.
+    // spec: RTT-3
+    pub fn control_waiting(&self) -> u64 {
+        self.control_bytes
+    }
+
+    /// Queues a data packet, whose room is reserved.
     pub fn queue_data(&mut self, packet: DataPacket) {
         self.data.push_back(packet);
     }
 
-    /// Takes what leaves next: control ahead of waiting data.
-    // spec: DSCP-3, ACK-3
-    pub fn take_next(&mut self) -> Option<Next> {
-        let control = self.control.pop_front().map(Next::Control);
-        control.or_else(|| self.data.pop_front().map(Next::Data))
+    /// Takes the packets of `qpn` out that have not begun to leave; gives what
+    /// they had reserved.
+    // spec: RTO-11
+    pub fn discard(&mut self, qpn: Qpn) -> impl Iterator<Item = u64> + use<> {
+        let all = core::mem::take(&mut self.data);
+        let (gone, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|packet| packet.qpn == qpn);
+        self.data = kept.into();
+        gone.into_iter().map(|packet| packet.reserved)
     }
 
-    /// When the frame that is leaving has left.
-    pub fn ends(&self) -> Option<Instant> {
-        self.port.ends()
+    /// Queues a PFC frame, ahead of all packets.
+    // spec: PB-10
+    pub fn queue_pfc(&mut self, pfc: Pfc) {
+        self.pfc.push_back(pfc);
+    }
+
+    /// The peer pauses `class` until `until`; an instant that is not to come
+    /// ends a pause.
+    // spec: PB-13
+    pub fn pause(&mut self, class: Class, until: Instant) {
+        self.paused_until[class.index()] = until;
+    }
+
+    /// Takes what leaves next at `now`: a PFC frame, or a packet of the class
+    /// whose turn it is of those that are not paused.
+    // spec: PB-10, PB-13, DSCP-3, ACK-3
+    pub fn take_next(&mut self, now: Instant) -> Option<Next> {
+        if let Some(pfc) = self.pfc.pop_front() {
+            return Some(Next::Pfc(pfc));
+        }
+        let can_send =
+            Class::ALL.map(|class| self.waits(class) && self.paused_until[class.index()] <= now);
+        match self.turns.take(|class| can_send[class.index()])? {
+            Class::Data => self.data.pop_front().map(Next::Data),
+            Class::Control => {
+                let (packet, bytes) = self.control.pop_front()?;
+                self.control_bytes -= bytes;
+                Some(Next::Control(packet))
+            }
+        }
+    }
+
+    fn waits(&self, class: Class) -> bool {
+        match class {
+            Class::Data => !self.data.is_empty(),
+            Class::Control => !self.control.is_empty(),
+        }
+    }
+
+    /// When the port has to be looked at again: the frame that is leaving has
+    /// left, or a pause that holds packets back is over.
+    pub fn next(&self) -> Option<Instant> {
+        let resumes = || {
+            let held = Class::ALL.into_iter().filter(|class| self.waits(*class));
+            held.map(|class| self.paused_until[class.index()]).min()
+        };
+        self.port.ends().or_else(resumes)
     }
 }
+
+#[cfg(test)]
+mod tests;

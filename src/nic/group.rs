@@ -1,13 +1,15 @@
 //! QPs to one peer: one congestion window, one place in the transmit scheduler.
 
+use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
 use crate::wire::qpn::Qpn;
 
-/// All QPs from this NIC to one remote IPv4 address.
+/// QPs from this NIC to one remote IPv4 address that share a window.
 // spec: SCHED-1
 #[derive(Debug)]
 pub struct QpGroup {
+    peer: Ipv4Addr,
     window: u64,
     in_flight: u64,
     /// Retransmissions that wait in the group's QPs.
@@ -22,9 +24,10 @@ pub struct QpGroup {
 }
 
 impl QpGroup {
-    /// A group without members and a fixed window of `window` bytes.
-    pub fn new(window: u64) -> Self {
+    /// A group to `peer` without members and with a fixed window of `window` bytes.
+    pub fn new(peer: Ipv4Addr, window: u64) -> Self {
         Self {
+            peer,
             window,
             in_flight: 0,
             retransmissions: 0,
@@ -33,6 +36,11 @@ impl QpGroup {
             members: 0,
             listed: false,
         }
+    }
+
+    /// The address that its QPs go to.
+    pub fn peer(&self) -> Ipv4Addr {
+        self.peer
     }
 
     /// Bytes in flight.
@@ -103,16 +111,17 @@ impl QpGroup {
         self.turns.push_back(qpn);
     }
 
-    /// Takes the first QP in turn for which `can_send` holds.
+    /// The first QP in turn for which `can_send` holds.
     // spec: SCHED-5
-    pub fn take_turn(&mut self, mut can_send: impl FnMut(Qpn) -> bool) -> Option<Qpn> {
-        let index = self.turns.iter().position(|qpn| can_send(*qpn))?;
-        self.turns.remove(index)
+    pub fn next_turn(&self, mut can_send: impl FnMut(Qpn) -> bool) -> Option<Qpn> {
+        self.turns.iter().copied().find(|qpn| can_send(*qpn))
     }
 
     /// Takes a QP out of the turns.
     pub fn drop_turn(&mut self, qpn: Qpn) {
-        self.turns.retain(|other| *other != qpn);
+        if let Some(index) = self.turns.iter().position(|other| *other == qpn) {
+            self.turns.remove(index);
+        }
     }
 
     /// A side of a QP joins.
@@ -132,10 +141,12 @@ impl QpGroup {
 mod tests {
     use super::*;
 
+    const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
     // spec: SEG-6
     #[test]
     fn there_is_room_while_the_window_is_larger_than_the_flight() {
-        let mut group = QpGroup::new(8_312);
+        let mut group = QpGroup::new(PEER, 8_312);
         group.add_flight(4_156);
         assert!(group.has_room());
         group.add_flight(4_155);
@@ -147,12 +158,12 @@ mod tests {
     // spec: ACK-4
     #[test]
     fn nearly_full_means_less_than_a_nominal_packet_of_room() {
-        let mut group = QpGroup::new(3 * 4_156);
+        let mut group = QpGroup::new(PEER, 3 * 4_156);
         group.add_flight(2 * 4_156);
         assert!(!group.is_nearly_full(4_156));
         group.add_flight(1);
         assert!(group.is_nearly_full(4_156));
-        assert!(QpGroup::new(4_094).is_nearly_full(64));
-        assert!(!QpGroup::new(4_095).is_nearly_full(64));
+        assert!(QpGroup::new(PEER, 4_094).is_nearly_full(64));
+        assert!(!QpGroup::new(PEER, 4_095).is_nearly_full(64));
     }
 }

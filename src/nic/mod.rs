@@ -5,12 +5,18 @@
 //! (`transmit`), and the port sends them one after the other (`depart`).
 
 mod api;
+mod class;
 mod counters;
 mod depart;
 mod egress;
 mod group;
+mod groups;
+mod ingress;
 mod memory;
 mod numbers;
+mod pause;
+mod pcie;
+mod pool;
 mod receive;
 mod received;
 mod requester;
@@ -35,10 +41,13 @@ use crate::wire::mac::MacPair;
 use crate::wire::packet::FrameFormat;
 use crate::wire::qpn::Qpn;
 
+use class::Class;
 use egress::Egress;
-use group::QpGroup;
+use groups::{GroupId, Groups};
+use ingress::Ingress;
 use memory::Memory;
 use numbers::QpNumbers;
+use pcie::PcieLink;
 use requester::{Requester, RequesterLimits, Sending};
 use responder::Responder;
 use retransmit::RetransmitSchedule;
@@ -50,6 +59,7 @@ use transmit::TransmitScheduler;
 pub use api::{PostError, QpChoice, QpInfo, QpSide, WorkRequest};
 pub use counters::NicCounters;
 pub use memory::{Access, MemoryRegion};
+pub use pool::{BufferCounters, PoolCounters};
 pub use requester::{QpErrorReason, RetransmitCounts};
 
 /// Who a NIC is and what it is joined to.
@@ -73,7 +83,6 @@ pub struct Nic {
     format: FrameFormat,
     limits: RequesterLimits,
     schedule: RetransmitSchedule,
-    window: u64,
     memory: Memory,
     numbers: QpNumbers,
     requesters: BTreeMap<Qpn, Requester>,
@@ -81,10 +90,12 @@ pub struct Nic {
     /// Receiving sides by the peer's end.
     by_remote: BTreeMap<QpAddress, Qpn>,
     tombstones: Tombstones,
-    groups: BTreeMap<Ipv4Addr, QpGroup>,
+    groups: Groups,
     sprayings: BTreeMap<Ipv4Addr, Spraying>,
     scheduler: TransmitScheduler,
     timers: Timers,
+    pcie: PcieLink,
+    ingress: Ingress,
     egress: Egress,
     events: VecDeque<QpEvent>,
     counters: NicCounters,
@@ -100,24 +111,26 @@ impl Nic {
     pub fn new(config: NicConfig, rng: &mut Rng) -> Self {
         let attributes = &config.attributes;
         let format = attributes.frame_format();
+        let window = attributes.window(config.link_rate);
         let tombstones =
             Tombstones::new(attributes.tombstone_time(), attributes.max_tombstones as usize);
         Self {
             format,
             limits: RequesterLimits::new(attributes),
             schedule: RetransmitSchedule::new(attributes),
-            window: attributes.window(config.link_rate),
             memory: Memory::default(),
             numbers: QpNumbers::new(rng),
             requesters: BTreeMap::new(),
             responders: BTreeMap::new(),
             by_remote: BTreeMap::new(),
             tombstones,
-            groups: BTreeMap::new(),
+            groups: Groups::new(attributes.qp_groups_enabled, window),
             sprayings: BTreeMap::new(),
             scheduler: TransmitScheduler::default(),
             timers: Timers::default(),
-            egress: Egress::new(attributes.paced.then_some(config.link_rate)),
+            pcie: PcieLink::new(attributes),
+            ingress: Ingress::new(attributes, config.link_rate),
+            egress: Egress::new(attributes, attributes.paced.then_some(config.link_rate)),
             events: VecDeque::new(),
             counters: NicCounters::default(),
             drops: Drops::default(),
@@ -138,6 +151,21 @@ impl Nic {
     /// What it has counted.
     pub fn counters(&self) -> &NicCounters {
         &self.counters
+    }
+
+    /// What its buffers hold and have counted.
+    // spec: PB-15
+    pub fn buffers(&self) -> BufferCounters {
+        BufferCounters {
+            egress: Class::ALL.map(|class| self.egress.pool(class).counters()),
+            ingress: Class::ALL.map(|class| self.ingress.pool(class).counters()),
+        }
+    }
+
+    /// The receiver penalty that its SACKs carry now, 0 to 127.
+    // spec: PB-14
+    pub fn receiver_penalty(&self) -> u8 {
+        self.ingress.penalty()
     }
 
     /// What it has dropped, by cause.
@@ -171,20 +199,19 @@ impl Nic {
         self.sprayings.entry(peer).or_insert_with(|| Spraying::new(attributes)).next_value()
     }
 
-    /// A side of a QP to `peer` joins its group, which is made when there is none.
-    // spec: SCHED-1, SCHED-3
-    fn join_group(&mut self, peer: Ipv4Addr) {
-        let window = self.window;
-        self.groups.entry(peer).or_insert_with(|| QpGroup::new(window)).join();
+    /// A sending side leaves its group, which goes with the last one.
+    // spec: SCHED-3
+    fn leave_group(&mut self, id: GroupId) {
+        if self.groups.leave(id) {
+            self.scheduler.remove(id);
+        }
     }
 
-    /// A side of a QP to `peer` leaves its group, which goes with the last one.
+    /// A receiving side from `peer` leaves the group of the QPs to that peer.
     // spec: SCHED-3
-    fn leave_group(&mut self, peer: Ipv4Addr) {
-        if self.groups.get_mut(&peer).is_some_and(QpGroup::leave)
-            && self.groups.remove(&peer).is_some_and(|group| group.listed)
-        {
-            self.scheduler.remove(peer);
+    fn leave_group_receiving(&mut self, peer: Ipv4Addr) {
+        if let Some(gone) = self.groups.leave_receiving(peer) {
+            self.scheduler.remove(gone);
         }
     }
 
@@ -195,7 +222,7 @@ impl Nic {
         f: impl FnOnce(&mut Requester, &mut Sending<'_>) -> R,
     ) -> Option<R> {
         let requester = self.requesters.get_mut(&qpn)?;
-        let group = self.groups.get_mut(&requester.remote().ip)?;
+        let group = self.groups.get_mut(requester.group())?;
         let mut env = Sending {
             group,
             timers: &mut self.timers,
@@ -210,10 +237,11 @@ impl Nic {
     fn fail_qp(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, reason: QpErrorReason) {
         let ends = self.with_requester(qpn, |requester, env| {
             requester.fail(env.group, reason);
-            (requester.local(), requester.remote())
+            (requester.group(), (requester.local(), requester.remote()))
         });
-        if let Some(ends) = ends {
-            self.leave_group(ends.1.ip);
+        if let Some((group, ends)) = ends {
+            self.discard_unsent(ctx.now, qpn);
+            self.leave_group(group);
             self.counters.qp_error += 1;
             self.emit(ctx, QpEventKind::QpError, ends, None);
         }
@@ -236,11 +264,16 @@ impl Nic {
         }
     }
 
-    /// What every call ends with: a pass of the transmit process where one is
-    /// due, and no timer in front that means nothing any longer.
-    // spec: REL-5
+    /// What every call ends with: payloads that have arrived become packets, a
+    /// pass of the transmit process runs where one is due (without pacing its
+    /// payloads arrive at once), and no timer is in front that means nothing any
+    /// longer.
+    // spec: REL-5, PB-7
     fn settle(&mut self, ctx: &mut Ctx<'_>) {
+        self.release_written(ctx.now);
+        self.take_payloads(ctx);
         self.transmit_pass_if_due(ctx);
+        self.take_payloads(ctx);
         let requesters = &self.requesters;
         self.timers.discard_front(|timer| !timer_is_live(requesters, timer));
     }
@@ -259,6 +292,7 @@ impl Node for Nic {
 
     fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
         self.tombstones.expire(ctx.now);
+        self.refresh_pauses(ctx.now);
         self.run_timers(ctx);
         self.settle(ctx);
     }
@@ -270,7 +304,9 @@ impl Node for Nic {
 
     fn poll_timeout(&self) -> Option<Instant> {
         [
-            self.egress.ends(),
+            self.egress.next(),
+            self.pcie.next(),
+            self.ingress.next_refresh(),
             self.timers.next(),
             self.scheduler.pass_at(),
             self.tombstones.next_expiry(),

@@ -1,9 +1,10 @@
 //! What arrives at the NIC.
 
 use super::Nic;
+use super::class::Class;
 use super::received::Arrival;
 use super::requester::{NackNews, Refused};
-use super::responder::{DataArrival, Responder, Response};
+use super::responder::{Condition, DataArrival, Responder, Response};
 use super::tombstones::Tombstone;
 use crate::node::Ctx;
 use crate::trace::{Direction, Event, PacketEvent, QpAddress, QpEventKind};
@@ -14,6 +15,7 @@ use crate::wire::meth::Meth;
 use crate::wire::neth::{NackReason, Neth};
 use crate::wire::opcode::Opcode;
 use crate::wire::packet::{Body, Ecn, Packet, wire_bytes};
+use crate::wire::pfc::Pfc;
 use crate::wire::psn::{Psn, PsnExt};
 use crate::wire::qpn::Qpn;
 use crate::wire::reth::Reth;
@@ -35,8 +37,12 @@ enum Owner {
 }
 
 impl Nic {
-    // spec: W-14, REL-3
+    // spec: W-14, REL-3, RX-1, PB-11
     pub(super) fn receive(&mut self, ctx: &mut Ctx<'_>, frame: &[u8]) {
+        self.release_written(ctx.now);
+        if Pfc::is_pfc(frame) {
+            return self.receive_pfc(ctx.now, frame);
+        }
         if !self.is_for_us(frame) {
             return self.drops.count("other_mac");
         }
@@ -47,19 +53,36 @@ impl Nic {
         if packet.destination != self.config.ip {
             return self.drops.count("other_ip");
         }
+        let (class, bytes) = (Class::of(packet.role), wire_bytes(frame.len()));
+        if !self.charge_ingress(ctx.now, class, bytes) {
+            return self.drops.count(match class {
+                Class::Data => "ingress_data_full",
+                Class::Control => "ingress_control_full",
+            });
+        }
         self.counters.pkts_rcvd += 1;
-        self.trace_received(ctx, &packet, wire_bytes(frame.len()));
+        self.trace_received(ctx, &packet, bytes);
+        let written = u64::from(self.dispatch(ctx, &packet));
+        if written == 0 || self.pcie.write(ctx.now, written, (class, bytes)) {
+            self.release_ingress(class, bytes);
+        }
+    }
+
+    /// Handles a packet by its kind; gives the payload bytes that go to the host.
+    // spec: PCIE-7, PB-2
+    fn dispatch(&mut self, ctx: &mut Ctx<'_>, packet: &Packet<'_>) -> u32 {
         match packet.body {
             Body::Write { meth, tseth, reth, payload } => {
                 let rest = Some((reth, tseth.map(|t| t.timestamp), payload));
-                self.receive_data(ctx, &Data { packet: &packet, meth, rest });
+                return self.receive_data(ctx, &Data { packet, meth, rest });
             }
             Body::Trimmed { meth } => {
-                self.receive_data(ctx, &Data { packet: &packet, meth, rest: None });
+                return self.receive_data(ctx, &Data { packet, meth, rest: None });
             }
-            Body::Ack(_) | Body::Sack(..) | Body::Nack(_) => self.receive_control(ctx, &packet),
+            Body::Ack(_) | Body::Sack(..) | Body::Nack(_) => self.receive_control(ctx, packet),
             Body::Probe(_) => self.drops.count("unexpected_probe"),
         }
+        0
     }
 
     /// Whether a frame is addressed to this NIC's own MAC address.
@@ -85,13 +108,15 @@ impl Nic {
         });
     }
 
+    /// Gives the payload bytes that are written to memory.
     // spec: RX-2, RX-3, RX-4
-    fn receive_data(&mut self, ctx: &mut Ctx<'_>, data: &Data<'_>) {
+    fn receive_data(&mut self, ctx: &mut Ctx<'_>, data: &Data<'_>) -> u32 {
         match self.find_owner(ctx, data) {
-            Ok(Owner::Live(qpn)) => self.receive_for(ctx, qpn, data),
+            Ok(Owner::Live(qpn)) => return self.receive_for(ctx, qpn, data),
             Ok(Owner::Closed(stone)) => self.receive_late(&stone, data.packet),
             Err(cause) => self.drops.count(cause),
         }
+        0
     }
 
     /// The receiving side that a data packet belongs to; its first packet makes one.
@@ -136,46 +161,59 @@ impl Nic {
         let range = self.config.attributes.max_psn_range;
         self.responders.insert(qpn, Responder::new(local, remote, PsnExt::first(first), range));
         self.by_remote.insert(remote, qpn);
-        self.join_group(remote.ip);
+        self.groups.join_receiving(remote.ip);
         self.counters.qp_created += 1;
         self.emit(ctx, QpEventKind::QpCreated, (local, remote), None);
         Ok(qpn)
     }
 
     /// A data packet of a live receiving side: out of window, trimmed,
-    /// duplicate or new, in this order.
+    /// duplicate or new, in this order. Gives the payload bytes that are written.
     // spec: RX-3, RX-4, NACK-2, NACK-3, NACK-6
-    fn receive_for(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, data: &Data<'_>) {
-        let Some(responder) = self.responders.get(&qpn) else { return };
+    fn receive_for(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, data: &Data<'_>) -> u32 {
+        let Some(responder) = self.responders.get(&qpn) else { return 0 };
         let psn = PsnExt::nearest(data.packet.bth.psn, responder.cumulative());
         if psn < responder.first_psn() {
-            return self.drops.count("psn_before_first");
+            self.drops.count("psn_before_first");
+            return 0;
         }
         let (remote, arrival) = (responder.remote(), responder.classify(psn));
         if arrival == Arrival::OutOfWindow {
             self.drops.count("psn_out_of_window");
-            return self.queue_nack(data.packet, remote, qpn, NackReason::PsnOutOfWindow);
+            self.queue_nack(data.packet, remote, qpn, NackReason::PsnOutOfWindow);
+            return 0;
         }
         let Some((reth, timestamp, payload)) = data.rest else {
-            return self.receive_trimmed(data.packet, remote, qpn);
+            self.receive_trimmed(data.packet, remote, qpn);
+            return 0;
         };
         self.counters.write_pkts_rcvd += 1;
-        let arrived = data_arrival(data.packet, psn, &reth, timestamp, payload);
+        let wire_bytes = data.packet.wire_len(&self.format) as u32;
+        let arrived = data_arrival(data.packet, wire_bytes, psn, &reth, timestamp, payload);
         self.counters.ecn_marked_rcvd += u64::from(arrived.congestion_marked);
         if arrival == Arrival::Duplicate {
-            self.counters.dup_events += 1;
-            let Some(responder) = self.responders.get_mut(&qpn) else { return };
-            let response = responder.accept_duplicate(&arrived);
-            return self.respond(qpn, &arrived, response);
+            self.receive_duplicate(qpn, &arrived);
+            return 0;
         }
         // spec: REL-2
-        let in_message = u32::try_from(payload.len()).is_ok_and(|n| n <= reth.dma_length);
+        let in_message = arrived.payload <= reth.dma_length;
         if !in_message || !self.memory.remote_write(reth.rkey, reth.va, payload) {
             self.drops.count("remote_access");
-            return self.queue_nack(data.packet, remote, qpn, NackReason::UnexpectedEvent);
+            self.queue_nack(data.packet, remote, qpn, NackReason::UnexpectedEvent);
+            return 0;
         }
         self.counters.out_of_order_events += u64::from(arrival == Arrival::OutOfOrder);
         self.accept(ctx, qpn, &arrived);
+        arrived.payload
+    }
+
+    // spec: RX-7
+    fn receive_duplicate(&mut self, qpn: Qpn, arrived: &DataArrival) {
+        self.counters.dup_events += 1;
+        if let Some(responder) = self.responders.get_mut(&qpn) {
+            let response = responder.accept_duplicate(arrived);
+            self.respond(qpn, arrived, response);
+        }
     }
 
     // spec: NACK-2, NACK-3, NACK-4
@@ -207,13 +245,22 @@ impl Nic {
     }
 
     /// Queues what an arrival draws: the SACK first, then the ACK.
-    // spec: ACK-1, ACK-3, ACK-6, ACK-10, SACK-1, SACK-9, W-5
+    // spec: ACK-1, ACK-3, ACK-6, ACK-10, SACK-1, SACK-9, W-5, RTT-3, PB-14
     fn respond(&mut self, qpn: Qpn, arrived: &DataArrival, response: Response) {
         let Some(responder) = self.responders.get_mut(&qpn) else { return };
         let (remote, cumulative) = (responder.remote(), responder.cumulative().wire());
         let messages = responder.messages();
         if response.sack {
-            let (seth, cc_state) = responder.sack(arrived);
+            let ahead = u64::from(arrived.wire_bytes) + self.egress.control_waiting();
+            let service = self.config.link_rate.time_for(ahead);
+            let (seth, cc_state) = responder.sack(
+                arrived,
+                Condition {
+                    service,
+                    penalty: self.ingress.penalty(),
+                    restore_cwnd: self.config.attributes.restore_cwnd,
+                },
+            );
             let bth = control_bth(Opcode::Sack, remote.qpn, cumulative, arrived.retransmission);
             let body = Body::Sack(seth, cc_state);
             self.queue_control(remote, arrived.entropy, bth, body);
@@ -246,7 +293,7 @@ impl Nic {
 
     // spec: DSCP-1, WIRE-5, WIRE-6
     fn queue_control(&mut self, remote: QpAddress, entropy: u16, bth: Bth, body: Body<'static>) {
-        self.egress.queue_control(Packet {
+        let queued = self.egress.queue_control(Packet {
             source: self.config.ip,
             destination: remote.ip,
             role: Some(Role::Control),
@@ -256,6 +303,9 @@ impl Nic {
             bth,
             body,
         });
+        if !queued {
+            self.drops.count("egress_control_full");
+        }
     }
 
     /// A data packet of a receiving side that is closed.
@@ -335,6 +385,7 @@ impl Nic {
 
 fn data_arrival(
     packet: &Packet<'_>,
+    wire_bytes: u32,
     psn: PsnExt,
     reth: &Reth,
     timestamp: Option<u16>,
@@ -343,6 +394,7 @@ fn data_arrival(
     DataArrival {
         psn,
         payload: payload.len() as u32,
+        wire_bytes,
         ends_message: packet.bth.opcode.ends_message(),
         message_bytes: reth.dma_length,
         ack_request: packet.bth.ack_request,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::received::{Arrival, ReceivedPsns};
+use crate::time::Duration;
 use crate::trace::QpAddress;
 use crate::wire::cc_state::CcState;
 use crate::wire::psn::PsnExt;
 use crate::wire::seth::{PathMark, SackSubject, Seth};
+use crate::wire::tseth::TIMESTAMP_STEP_NS;
 
 /// What a data packet tells the receiving side beside its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +17,8 @@ pub struct DataArrival {
     pub psn: PsnExt,
     /// Payload bytes.
     pub payload: u32,
+    /// Bytes on the wire.
+    pub wire_bytes: u32,
     /// Whether it is its message's last packet.
     pub ends_message: bool,
     /// Its message's length in bytes.
@@ -29,6 +33,25 @@ pub struct DataArrival {
     pub entropy: u16,
     /// The timestamp it carried.
     pub timestamp: Option<u16>,
+}
+
+/// How things stand at the NIC when a SACK is queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// From the packet's arrival to the SACK's departure, at the link's rate.
+    pub service: Duration,
+    /// The receiver penalty, 0 to 127.
+    pub penalty: u8,
+    /// Whether the sender may restore its window.
+    pub restore_cwnd: bool,
+}
+
+impl Condition {
+    /// The service time in whole steps of 128 ns, mod 2^16.
+    // spec: RTT-3
+    fn service_steps(&self) -> u16 {
+        (self.service.as_ns() / TIMESTAMP_STEP_NS) as u16
+    }
 }
 
 /// What an arrival draws.
@@ -164,8 +187,8 @@ impl Responder {
     }
 
     /// The headers of the SACK that `data` draws.
-    // spec: SACK-7, SACK-9, W-9, W-10, RX-7
-    pub fn sack(&mut self, data: &DataArrival) -> (Seth, CcState) {
+    // spec: SACK-7, SACK-9, W-9, W-10, RX-7, RTT-2, RTT-3, PB-14
+    pub fn sack(&mut self, data: &DataArrival, condition: Condition) -> (Seth, CcState) {
         self.since_sack = 0;
         let marked = core::mem::take(&mut self.marked_since_sack);
         let block = self.received.next_sack_block();
@@ -183,10 +206,15 @@ impl Responder {
         };
         let units = self.received_bytes.div_ceil(Self::RECEIVED_UNIT);
         let cc_state = CcState {
-            timestamp_or_service: data.timestamp.unwrap_or(0),
+            // A packet's timestamp is echoed later by the service time, so that the
+            // difference to the sender's clock is the sample.
+            timestamp_or_service: data
+                .timestamp
+                .unwrap_or(0)
+                .wrapping_add(condition.service_steps()),
             out_of_order: self.held().min(0x7fff) as u16,
-            restore_cwnd: false,
-            penalty: 0,
+            restore_cwnd: condition.restore_cwnd,
+            penalty: condition.penalty,
             received_units: (units & 0xff_ffff) as u32,
         };
         (seth, cc_state)
@@ -214,6 +242,7 @@ mod tests {
         DataArrival {
             psn,
             payload,
+            wire_bytes: payload + 78,
             ends_message: false,
             message_bytes: 100_000,
             ack_request: false,
@@ -224,6 +253,7 @@ mod tests {
         }
     }
 
+    const CALM: Condition = Condition { service: Duration::ZERO, penalty: 0, restore_cwnd: false };
     const NOTHING: Response = Response { sack: false, ack: false };
     const SACK: Response = Response { sack: true, ack: false };
     const BOTH: Response = Response { sack: true, ack: true };
@@ -234,7 +264,7 @@ mod tests {
         let (first, mut responder) = responder();
         assert_eq!(responder.accept(&data(first, 4_095)), NOTHING);
         assert_eq!(responder.accept(&data(first.plus(1), 1)), SACK);
-        responder.sack(&data(first.plus(1), 1));
+        responder.sack(&data(first.plus(1), 1), CALM);
         for psn in 2..5 {
             assert_eq!(responder.accept(&data(first.plus(psn), 1)), NOTHING);
         }
@@ -260,7 +290,7 @@ mod tests {
         responder.accept(&data(first, 300));
         assert_eq!(responder.accept_duplicate(&data(first, 3_071)), NOTHING);
         assert_eq!(responder.accept_duplicate(&data(first, 1)), SACK);
-        assert_eq!(responder.sack(&data(first, 1)).1.received_units, 2);
+        assert_eq!(responder.sack(&data(first, 1), CALM).1.received_units, 2);
     }
 
     // spec: RX-8, SACK-6, ACK-2, ACK-5
@@ -281,7 +311,7 @@ mod tests {
         let (first, mut responder) = responder();
         let asks = DataArrival { ack_request: true, ..data(first.plus(1), 1) };
         assert_eq!(responder.accept(&asks), BOTH);
-        responder.sack(&asks);
+        responder.sack(&asks, CALM);
         assert_eq!(responder.accept(&data(first, 1)), SACK);
     }
 
@@ -292,7 +322,7 @@ mod tests {
         responder.accept(&DataArrival { congestion_marked: true, ..data(first.plus(2), 1) });
         let drew = data(first.plus(3), 4_096);
         assert_eq!(responder.accept(&drew), SACK);
-        let (seth, cc_state) = responder.sack(&drew);
+        let (seth, cc_state) = responder.sack(&drew, CALM);
         assert_eq!(seth.subject, SackSubject::Data { ack_psn_offset: 4 });
         assert_eq!(seth.cumulative, first.prev().wire());
         assert_eq!((seth.sack_offset, seth.bitmap), (1, 0b1100));
@@ -302,7 +332,24 @@ mod tests {
         );
         assert_eq!(seth.ce_mark, PathMark::SkipOnce, "a coalesced mark is not lost");
         assert_eq!((cc_state.out_of_order, cc_state.received_units), (2, 17));
-        assert_eq!(responder.sack(&drew).0.ce_mark, PathMark::None);
+        assert_eq!(responder.sack(&drew, CALM).0.ce_mark, PathMark::None);
+    }
+
+    // spec: RTT-2, RTT-3, PB-14
+    #[test]
+    fn the_sack_tells_the_service_time_in_steps_of_128_ns_and_the_penalty() {
+        let (first, mut responder) = responder();
+        let held_up =
+            |ns| Condition { service: Duration::from_ns(ns), penalty: 9, restore_cwnd: true };
+        let mut field = |timestamp, ns| {
+            let data = DataArrival { timestamp, ..data(first, 4_096) };
+            let (_, cc_state) = responder.sack(&data, held_up(ns));
+            assert_eq!((cc_state.penalty, cc_state.restore_cwnd), (9, true));
+            cc_state.timestamp_or_service
+        };
+        assert_eq!((field(None, 83), field(None, 127), field(None, 128)), (0, 0, 1));
+        // A timestamp comes back later by the service time.
+        assert_eq!((field(Some(1_000), 256), field(Some(u16::MAX), 256)), (1_002, 1));
     }
 
     // case B10: old data is answered with the current cumulative PSN and changes nothing.

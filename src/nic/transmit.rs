@@ -1,24 +1,30 @@
 //! The transmit process: which QP's packet joins the egress queue next.
 
-use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
 use super::Nic;
+use super::class::Class;
 use super::egress::DataPacket;
-use super::requester::Outgoing;
+use super::groups::GroupId;
+use super::pcie::Fetch;
+use super::requester::{Outgoing, Segment, Turn};
 use crate::config::RttTimestampMode;
 use crate::node::Ctx;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::trace::QpEventKind;
 use crate::wire::psn::PsnExt;
 use crate::wire::qpn::Qpn;
+use crate::wire::tseth::TIMESTAMP_STEP_NS;
 
 /// The list of groups that are ready to send.
 // spec: SCHED-5, SCHED-6
 #[derive(Debug, Default)]
 pub struct TransmitScheduler {
-    list: VecDeque<Ipv4Addr>,
+    list: VecDeque<GroupId>,
     pass_at: Option<Instant>,
+    /// The last pass stopped because the egress pool was full.
+    // spec: SEG-9
+    stopped: bool,
 }
 
 impl TransmitScheduler {
@@ -35,50 +41,62 @@ impl TransmitScheduler {
 
     /// A group joins: at the head when something waits to be sent again.
     // spec: NACK-8, SCHED-6
-    fn join(&mut self, peer: Ipv4Addr, resend_waits: bool) {
+    fn join(&mut self, group: GroupId, resend_waits: bool) {
         if resend_waits {
-            self.list.push_front(peer);
+            self.list.push_front(group);
         } else {
-            self.list.push_back(peer);
+            self.list.push_back(group);
         }
     }
 
     /// A group is gone.
-    pub fn remove(&mut self, peer: Ipv4Addr) {
-        self.list.retain(|listed| *listed != peer);
+    pub fn remove(&mut self, group: GroupId) {
+        self.list.retain(|listed| *listed != group);
     }
 }
 
 /// `at` as data packets carry it: 128 ns steps, mod 2^16.
 // spec: WIRE-2
 fn timestamp_at(at: Instant) -> u16 {
-    const STEP_NS: u64 = 128;
-    (at.as_ns() / STEP_NS) as u16
+    (at.as_ns() / TIMESTAMP_STEP_NS) as u16
+}
+
+/// How a group's turn went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Served {
+    /// It sent what it could.
+    Done,
+    /// The egress pool has no room: nothing more can be sent.
+    PoolFull,
 }
 
 impl Nic {
+    /// From the drain of the egress pool through half to the next pass.
+    // spec: SEG-9
+    pub const DRAIN_DELAY: Duration = Duration::from_ns(15);
+
     /// The QP may have something to send: it gets a turn, and its group a place
     /// in the list.
     pub(super) fn activate(&mut self, qpn: Qpn) {
         let Some(requester) = self.requesters.get_mut(&qpn) else { return };
-        let peer = requester.remote().ip;
+        let id = requester.group();
         if requester.has_work()
             && !requester.in_turns
-            && let Some(group) = self.groups.get_mut(&peer)
+            && let Some(group) = self.groups.get_mut(id)
         {
             requester.in_turns = true;
             group.queue_turn(qpn);
         }
-        self.activate_group(peer);
+        self.activate_group(id);
     }
 
     /// The group may be ready: it joins the list unless it is there already.
     // spec: SCHED-4, SCHED-6, SEG-8
-    pub(super) fn activate_group(&mut self, peer: Ipv4Addr) {
-        let Some(group) = self.groups.get_mut(&peer) else { return };
+    pub(super) fn activate_group(&mut self, id: GroupId) {
+        let Some(group) = self.groups.get_mut(id) else { return };
         if !group.listed && group.is_ready() {
             group.listed = true;
-            self.scheduler.join(peer, group.resend_waits());
+            self.scheduler.join(id, group.resend_waits());
         }
     }
 
@@ -88,58 +106,138 @@ impl Nic {
         self.scheduler.pass_no_later_than(now);
     }
 
+    /// The group at the head of the list has its turn, again and again, until no
+    /// group is ready or the egress pool is full.
+    // spec: SCHED-5, SCHED-8, SEG-9, PCIE-4
     pub(super) fn transmit_pass_if_due(&mut self, ctx: &mut Ctx<'_>) {
-        if self.scheduler.pass_at.take_if(|at| *at <= ctx.now).is_some() {
-            while let Some(peer) = self.scheduler.list.pop_front() {
-                self.serve(ctx, peer);
+        if self.scheduler.pass_at.take_if(|at| *at <= ctx.now).is_none() {
+            return;
+        }
+        self.scheduler.stopped = false;
+        while let Some(id) = self.scheduler.list.pop_front() {
+            if self.serve(ctx, id) == Served::PoolFull {
+                self.scheduler.list.push_front(id);
+                self.scheduler.stopped = true;
+                self.counters.egress_pool_stalls += 1;
+                return;
             }
         }
     }
 
     /// One turn of the group at the head of the list.
-    // spec: SCHED-5, SEG-8
-    fn serve(&mut self, ctx: &mut Ctx<'_>, peer: Ipv4Addr) {
-        let Some(group) = self.groups.get_mut(&peer) else { return };
-        group.listed = false;
+    // spec: SCHED-5, SEG-7, SEG-8, SEG-9
+    fn serve(&mut self, ctx: &mut Ctx<'_>, id: GroupId) -> Served {
+        let Some(group) = self.groups.get_mut(id) else { return Served::Done };
         let room = group.has_room();
         let requesters = &self.requesters;
-        let turn = group.take_turn(|qpn| requesters.get(&qpn).is_some_and(|q| q.can_send(room)));
-        let Some(qpn) = turn else { return };
+        let turn = group.next_turn(|qpn| requesters.get(&qpn).is_some_and(|q| q.can_send(room)));
+        let Some((qpn, requester)) = turn.and_then(|qpn| Some((qpn, requesters.get(&qpn)?))) else {
+            group.listed = false;
+            self.counters.cwnd_stalls += u64::from(!room);
+            return Served::Done;
+        };
+        let bytes = self.limits.wire_bytes(requester.next_payload(room));
+        if !self.egress.pool(Class::Data).has_room(bytes) {
+            return Served::PoolFull;
+        }
+        group.listed = false;
+        group.drop_turn(qpn);
         let now = ctx.now;
         let taken = self.with_requester(qpn, |requester, env| {
             requester.in_turns = false;
             requester.take_next(env, now)
         });
-        if let Some(Some(outgoing)) = taken {
-            self.hand_over(ctx, qpn, outgoing);
+        match taken.flatten() {
+            Some(Turn::Resend(outgoing)) => self.queue_data(ctx.now, qpn, outgoing),
+            Some(Turn::Fetch(segment)) => self.fetch(ctx, qpn, segment),
+            None => {}
         }
         self.activate(qpn);
+        Served::Done
+    }
+
+    /// Issues the fetch of a segment, whose packet's room is reserved from now on.
+    // spec: SEG-7, PCIE-1, DONE-1
+    fn fetch(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, segment: Segment) {
+        let reserved = self.reserve(segment);
+        self.pcie.fetch(ctx.now, qpn, segment, reserved);
+        let Some(requester) = self.requesters.get(&qpn) else { return };
+        let ends = (requester.local(), requester.remote());
+        self.counters.psn_window_stalls += u64::from(requester.is_psn_window_full());
+        if segment.ends_message {
+            let message = Some((segment.work.wqe_id, segment.work.length));
+            self.emit(ctx, QpEventKind::SendComplete, ends, message);
+        }
+    }
+
+    /// Reserves room in the egress pool for the packet of a segment; there is
+    /// some, as the turn was given. Gives its size on the wire.
+    // spec: SEG-7, PB-9
+    fn reserve(&mut self, segment: Segment) -> u64 {
+        let bytes = self.limits.wire_bytes(segment.length);
+        let fits = self.egress.reserve_data(bytes);
+        debug_assert!(fits, "a turn is given where there is room");
+        bytes
+    }
+
+    /// Every payload that has arrived by now becomes a packet.
+    // spec: PCIE-3
+    pub(super) fn take_payloads(&mut self, ctx: &Ctx<'_>) {
+        while let Some(Fetch { qpn, segment, reserved, .. }) = self.pcie.pop_fetched(ctx.now) {
+            if let Some(requester) = self.requesters.get_mut(&qpn) {
+                let outgoing = requester.on_payload(segment);
+                self.join_queue(ctx.now, qpn, outgoing, reserved);
+            }
+        }
+    }
+
+    /// A packet that is sent again reserves its room and joins the queue.
+    // spec: PB-9, PCIE-5
+    fn queue_data(&mut self, now: Instant, qpn: Qpn, outgoing: Outgoing) {
+        let reserved = self.reserve(outgoing.segment);
+        self.join_queue(now, qpn, outgoing, reserved);
     }
 
     /// A packet gets its entropy value and flags and joins the data class's queue.
-    // spec: ACK-4, NACK-10, DONE-1, DONE-2, WIRE-2, WIRE-4
-    fn hand_over(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, outgoing: Outgoing) {
+    // spec: ACK-4, NACK-10, DONE-2, WIRE-2, WIRE-4, PCIE-3
+    fn join_queue(&mut self, now: Instant, qpn: Qpn, outgoing: Outgoing, reserved: u64) {
         let Some(requester) = self.requesters.get(&qpn) else { return };
-        let ends = (requester.local(), requester.remote());
-        let segment = outgoing.segment;
-        let first_sending = outgoing.cause.is_none();
+        let remote = requester.remote();
         let nominal = self.config.attributes.nominal_packet();
-        let nearly_full =
-            self.groups.get(&ends.1.ip).is_some_and(|group| group.is_nearly_full(nominal));
+        let group = self.groups.get(requester.group());
+        let nearly_full = group.is_some_and(|group| group.is_nearly_full(nominal));
+        let asks = outgoing.segment.ends_message || outgoing.cause.is_some() || nearly_full;
         let wire_timestamp =
             self.config.attributes.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
         let packet = DataPacket {
             qpn,
             outgoing,
-            remote_qpn: ends.1.qpn,
-            entropy: self.next_entropy(ends.1.ip),
-            ack_request: segment.ends_message || !first_sending || nearly_full,
-            timestamp: wire_timestamp.then(|| timestamp_at(ctx.now)),
+            remote_qpn: remote.qpn,
+            entropy: self.next_entropy(remote.ip),
+            ack_request: asks,
+            timestamp: wire_timestamp.then(|| timestamp_at(now)),
+            reserved,
         };
         self.egress.queue_data(packet);
-        if first_sending && segment.ends_message {
-            let message = Some((segment.work.wqe_id, segment.work.length));
-            self.emit(ctx, QpEventKind::SendComplete, ends, message);
+    }
+
+    /// `bytes` of an egress pool are free again; a pass that the data pool had
+    /// stopped goes on a little after it has drained to half.
+    // spec: SEG-7, SEG-9
+    pub(super) fn release_egress(&mut self, now: Instant, class: Class, bytes: u64) {
+        if self.egress.release(class, bytes) && self.scheduler.stopped {
+            self.scheduler.pass_no_later_than(now + Self::DRAIN_DELAY);
+        }
+    }
+
+    /// Nothing of `qpn` that has not begun to leave is sent any longer.
+    // spec: RTO-11
+    pub(super) fn discard_unsent(&mut self, now: Instant, qpn: Qpn) {
+        for reserved in self.egress.discard(qpn) {
+            self.release_egress(now, Class::Data, reserved);
+        }
+        for fetch in self.pcie.discard(qpn) {
+            self.release_egress(now, Class::Data, fetch.reserved);
         }
     }
 

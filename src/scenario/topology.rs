@@ -29,7 +29,7 @@ pub struct End {
 #[derive(Clone, Debug)]
 pub enum NodeKind {
     /// A NIC.
-    Nic(NicConfig),
+    Nic(Box<NicConfig>),
     /// A switch.
     Switch(SwitchConfig),
 }
@@ -86,7 +86,7 @@ impl Topology {
                 link_rate: link.rate,
                 attributes: nic.attributes.clone(),
             };
-            NodePlan { name: nic.name.clone(), kind: NodeKind::Nic(config) }
+            NodePlan { name: nic.name.clone(), kind: NodeKind::Nic(Box::new(config)) }
         });
         let distances: Vec<_> =
             (0..scenario.nics.len()).map(|nic| distances(scenario, &links, nic)).collect();

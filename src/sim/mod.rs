@@ -80,7 +80,9 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         let stations = topology.nodes.iter().enumerate().map(|(index, plan)| {
             let mut rng = Rng::derive(seed, &plan.name, 0);
             let node = match &plan.kind {
-                NodeKind::Nic(config) => SimNode::Nic(Box::new(Nic::new(config.clone(), &mut rng))),
+                NodeKind::Nic(config) => {
+                    SimNode::Nic(Box::new(Nic::new((**config).clone(), &mut rng)))
+                }
                 NodeKind::Switch(config) => SimNode::Switch(Box::new(Switch::new(config.clone()))),
             };
             let links = topology.sending_ends(NodeId(index as u32), seed);

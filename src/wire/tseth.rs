@@ -9,6 +9,9 @@
 use super::error::WireError;
 use super::header::{Header, chunk};
 
+/// Timestamps count in steps of this many nanoseconds, modulo 2^16.
+pub const TIMESTAMP_STEP_NS: u64 = 128;
+
 /// The one defined type of timestamp.
 pub(super) const FTYPE: u8 = 1;
 

@@ -10,17 +10,14 @@ use mrc_lab::wire::role::Role;
 
 use crate::lab::*;
 
-/// From the doorbell to the transmit process.
-const DOORBELL: u64 = 15_000;
-
-// spec: WIRE-7, WIRE-9, SEG-4, QP-4
+// spec: WIRE-7, WIRE-9, SEG-4, QP-4, PCIE-3, PCIE-6
 #[test]
-fn full_packets_leave_every_83_48_ns_from_15_ns_after_the_doorbell() {
+fn full_packets_leave_every_83_48_ns_once_the_first_payload_has_arrived() {
     let ran = run(&back_to_back().with_flow(flow(64 * 4096, 1)));
     let sent: Vec<_> = ran.packets(A, Direction::Tx, Kind::Write).collect();
     assert_eq!(sent.len(), 64);
     for (n, (at, packet)) in (1..).zip(&sent) {
-        assert_eq!(*at, ps(DOORBELL + n * FULL));
+        assert_eq!(*at, ps(FETCHED + n * FULL));
         assert_eq!(packet.wire_bytes, 4_174);
     }
     let arrived = ran.packets(B, Direction::Rx, Kind::Write).map(|(at, _)| at);
@@ -40,7 +37,7 @@ fn a_message_inside_the_window_draws_one_ack_and_a_sack_for_each_packet() {
     let asked = ran.packets(A, Direction::Tx, Kind::Write).filter(|(_, p)| p.ack_request);
     assert!(asked.map(|(_, p)| p.psn).eq([Psn::masked(63)]));
     // The last SACK is queued first, the ACK behind it.
-    let arrival = DOORBELL + 64 * FULL + DELAY;
+    let arrival = FETCHED + 64 * FULL + DELAY;
     assert_eq!(sacks[63].0, ps(arrival + SACK));
     assert_eq!(acks[0].0, ps(arrival + SACK + ACK));
 }
@@ -49,8 +46,12 @@ fn a_message_inside_the_window_draws_one_ack_and_a_sack_for_each_packet() {
 #[test]
 fn the_three_completions_of_a_message() {
     let ran = run(&back_to_back().with_flow(flow(64 * 4096, 1)));
-    let arrival = DOORBELL + 64 * FULL + DELAY;
-    assert_eq!(ran.event_at(A, QpEventKind::SendComplete), ps(DOORBELL));
+    let arrival = FETCHED + 64 * FULL + DELAY;
+    // The egress pool holds 55 packets. When the first SACK comes back three have
+    // left, and with each SACK behind it one more: the seventh lets the last one
+    // be fetched.
+    let seventh = FETCHED + 7 * FULL + DELAY + SACK + DELAY;
+    assert_eq!(ran.event_at(A, QpEventKind::SendComplete), ps(seventh));
     assert_eq!(ran.event_at(B, QpEventKind::RecvComplete), ps(arrival));
     assert_eq!(ran.event_at(A, QpEventKind::WqeComplete), ps(arrival + SACK + ACK + DELAY));
 }
@@ -62,7 +63,7 @@ fn a_message_of_0_bytes_is_78_bytes_on_the_wire_and_completes() {
     assert!(ran.is_complete());
     let sent: Vec<_> = ran.packets(A, Direction::Tx, Kind::Write).collect();
     assert_eq!(sent.len(), 1);
-    assert_eq!((sent[0].0, sent[0].1.wire_bytes), (ps(DOORBELL + 78 * 20), 78));
+    assert_eq!((sent[0].0, sent[0].1.wire_bytes), (ps(DOORBELL + REQUEST + 540 + 78 * 20), 78));
 }
 
 // spec: RTO-1, RTO-4, RTO-5, RTO-12, RTO-2
@@ -80,7 +81,7 @@ fn a_packet_that_is_always_lost_is_sent_again_on_schedule() {
     // the next whole microsecond; the retransmission is sent at once.
     let serialization = 79 * 20;
     let timeouts = [150, 150, 150, 150, 150, 150, 150, 300, 600, 1_200];
-    let mut sent = DOORBELL + serialization;
+    let mut sent = DOORBELL + REQUEST + 556 + serialization;
     for (n, timeout) in timeouts.into_iter().enumerate() {
         let expiry = (sent + timeout * 1_000_000).next_multiple_of(1_000_000);
         sent = expiry + serialization;
@@ -132,7 +133,8 @@ fn a_lost_final_ack_delays_completion_by_at_most_two_timeouts_and_a_round_trip()
     let ran = run(&scenario);
     assert!(ran.is_complete());
     assert_eq!((ran.counters[0].completion_rerequests, ran.counters[0].rtx), (1, 0));
-    let asked = DOORBELL + 300_000_000;
+    let send_complete = FETCHED + 7 * FULL + DELAY + SACK + DELAY;
+    let asked = send_complete + 300_000_000;
     let round_trip = FULL + DELAY + SACK + ACK + DELAY;
     assert_eq!(ran.event_at(A, QpEventKind::WqeComplete), ps(asked + round_trip));
     let again: Vec<_> = ran.packets(A, Direction::ReTx, Kind::Write).collect();
@@ -215,6 +217,6 @@ fn a_window_below_a_packet_still_lets_one_packet_out_at_a_time() {
     let ran = run(&scenario);
     assert!(ran.is_complete());
     let sent: Vec<_> = ran.packets(A, Direction::Tx, Kind::Write).map(|(at, _)| at).collect();
-    let round_trip = FULL + DELAY + SACK + DELAY;
-    assert_eq!(sent, [0, 1, 2].map(|n| ps(DOORBELL + FULL + n * round_trip)));
+    let round_trip = REQUEST + COMPLETION + FULL + DELAY + SACK + DELAY;
+    assert_eq!(sent, [0, 1, 2].map(|n| ps(FETCHED + FULL + n * round_trip)));
 }

@@ -21,6 +21,13 @@ pub const FULL: u64 = 83_480;
 /// Serialization of an ACK and of a SACK at 400 Gbps.
 pub const ACK: u64 = 1_240;
 pub const SACK: u64 = 1_880;
+/// From the doorbell to the transmit process.
+pub const DOORBELL: u64 = 15_000;
+/// A read request and a full payload on the PCIe link.
+pub const REQUEST: u64 = 1_555;
+pub const COMPLETION: u64 = 69_290;
+/// When the first full payload after a doorbell at 0 has arrived from the host.
+pub const FETCHED: u64 = DOORBELL + REQUEST + COMPLETION;
 /// The delay of a NIC's link.
 pub const DELAY: u64 = 100_000;
 

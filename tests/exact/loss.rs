@@ -66,7 +66,7 @@ fn lost_packets_go_ahead_of_new_data() {
     bench.deliver(&bench.sack(qpn, 0, &[2, 3, 5]));
     bench.run_for(Duration::from_us(4));
     let lines = bench.lines();
-    assert_eq!(lines[..3], ["MIDDLE 1 A RTX", "MIDDLE 4 A RTX", "MIDDLE 109"]);
+    assert_eq!(lines[..3], ["MIDDLE 1 A RTX", "MIDDLE 4 A RTX", "MIDDLE 109 A"]);
     assert_eq!(lines.len(), 2 + 4, "four were acknowledged");
 }
 

@@ -12,6 +12,7 @@ mod lab;
 mod loss;
 mod marking;
 mod nacks;
+mod pcie;
 mod peer;
 mod receiving;
 mod scheduling;

@@ -118,14 +118,14 @@ fn control_leaves_ahead_of_waiting_data() {
         ..bench.work(10 * 4_096)
     };
     bench.world.with_nic(B, |nic, ctx| nic.post_write(ctx, QpChoice::New, back)).unwrap();
-    // Its first two packets leave at 98.48 and 181.96 ns; this one comes between.
-    bench.run_to(ps(120_000));
+    // Its first two packets leave at 169.325 and 252.805 ns; this one comes between.
+    bench.run_to(ps(200_000));
     bench.sent();
     bench.deliver(&bench.part(0, 2).asking());
-    bench.run_to(ps(300_000));
+    bench.run_to(ps(400_000));
     let sent = bench.sent();
     let ladder: Vec<_> = sent.iter().map(|s| (s.at.as_ps(), s.line())).collect();
-    let data = 15_000 + 2 * FULL;
+    let data = FETCHED + 2 * FULL;
     let expected = [
         (data, "MIDDLE 1 C"),
         (data + SACK, "SACK 0"),
@@ -140,7 +140,8 @@ fn control_leaves_ahead_of_waiting_data() {
 fn a_retransmission_waits_behind_data_that_waits_already() {
     let mut bench = Bench::alone(A, |_| ());
     let qpn = bench.post(QpChoice::New, 20 * 4_096);
-    bench.run_to(ps(15_000 + FULL));
+    // By then all are fetched and the last four wait.
+    bench.run_to(ps(DOORBELL + REQUEST + 20 * COMPLETION));
     let nack = NackReason::Trimmed;
     bench.deliver(&bench.nack(qpn, 0, nack, false));
     bench.run_to(us(5));

@@ -118,8 +118,11 @@ fn packets_ask_for_an_ack_when_less_than_one_packet_of_room_is_left() {
     bench.run_to(us(100));
     let asking = bench.sent().into_iter().filter(|s| s.packet().bth.ack_request);
     let asking: Vec<_> = asking.map(|seen| seen.line()).collect();
-    // 108 packets leave 1,152 bytes.
-    assert_eq!(asking, ["MIDDLE 107 A C", "MIDDLE 108 A C"]);
+    // The egress pool takes 55 packets, 28 more when it has drained to half, and
+    // at 4.776 us the 26 that fill the window. They count from then on, so every
+    // payload that arrives later asks: 68 have come by then, 69.29 ns apart.
+    let expected: Vec<_> = (68..109).map(|psn| format!("MIDDLE {psn} A C")).collect();
+    assert_eq!(asking, expected);
 }
 
 // spec: ACK-4
@@ -147,7 +150,10 @@ fn a_group_with_a_full_window_waits_until_an_acknowledgement_frees_room() {
     assert!(bench.answer(&bench.ack(first, -1)).is_empty(), "nothing new is acknowledged");
     bench.deliver(&bench.ack(second, 3));
     bench.run_to(us(25));
-    assert_eq!(bench.lines(), ["MIDDLE 105 C", "MIDDLE 106 C", "MIDDLE 107 A C", "LAST 108 A C"]);
+    assert_eq!(
+        bench.lines(),
+        ["MIDDLE 105 A C", "MIDDLE 106 A C", "MIDDLE 107 A C", "LAST 108 A C"]
+    );
     assert_eq!(bench.in_flight(), 109 * 4_156);
 }
 
@@ -220,10 +226,11 @@ fn wire_timestamps_say_when_a_packet_was_built() {
             _ => panic!("a timestamp"),
         })
         .collect();
-    // 9,000.015 us is 70,312 steps of 128 ns, 4,776 beyond 2^16; both packets
-    // are built at that instant, and sent again at 9,151 us or a little later.
+    // The payloads arrive at 9,000.085845 and 9,000.155135 us: 70,313 steps of
+    // 128 ns, 4,777 beyond 2^16. Both packets are sent again at 9,151 us or a
+    // little later.
     let again = (9_151_000_u64 / 128 % 65_536) as u16;
-    assert_eq!(stamps[..2], [(4_178, 4_776), (4_178, 4_776)]);
+    assert_eq!(stamps[..2], [(4_178, 4_777), (4_178, 4_777)]);
     assert_eq!(stamps[2..], [(4_178, again), (4_178, again)]);
 }
 
@@ -246,7 +253,7 @@ fn the_link_runs_at_the_lower_of_both_ends_rates() {
     let seen = bench.seen();
     let data = |node, sent| seen.iter().filter(move |s| s.node == node && s.sent == sent);
     let left: Vec<_> = data(A, true).map(|s| s.at.as_ps()).collect();
-    assert_eq!(left, [1, 2, 3].map(|n| 15_000 + n * 2 * FULL));
+    assert_eq!(left, [1, 2, 3].map(|n| FETCHED + n * 2 * FULL));
     let switch = NodeId(2);
     let arrived = data(switch, false).filter(|s| s.is_data()).map(|s| s.at.as_ps());
     assert!(arrived.eq(left.iter().map(|at| at + DELAY)));

@@ -213,7 +213,7 @@ fn a_qp_in_error_sends_nothing_and_its_group_goes_on() {
 fn packets_of_a_qp_in_error_that_wait_for_the_port_are_discarded() {
     let mut bench = Bench::alone(A, |_| ());
     let qpn = bench.post(QpChoice::New, 20 * 4_096);
-    bench.run_to(ps(15_000 + FULL));
+    bench.run_to(ps(FETCHED + FULL));
     bench.deliver(&bench.nack(qpn, 0, NackReason::UnexpectedEvent, false));
     bench.run_to(us(1_000));
     assert_eq!(bench.lines(), ["FIRST 0 C", "MIDDLE 1 C"], "the second had begun");
@@ -225,7 +225,7 @@ fn packets_of_a_qp_in_error_that_wait_for_the_port_are_discarded() {
 fn packets_of_a_closed_qp_that_wait_for_the_port_are_discarded() {
     let mut bench = Bench::alone(A, |_| ());
     let qpn = bench.post(QpChoice::New, 20 * 4_096);
-    bench.run_to(ps(15_000 + FULL));
+    bench.run_to(ps(FETCHED + FULL));
     bench.close(qpn);
     bench.run_to(us(1_000));
     assert_eq!(bench.lines(), ["FIRST 0 C", "MIDDLE 1 C"]);

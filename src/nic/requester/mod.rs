@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 
 use super::counters::NicCounters;
 use super::group::QpGroup;
+use super::groups::GroupId;
 use super::retransmit::RetransmitSchedule;
 use super::sent_packets::{SentPacket, SentPackets, SentState};
 use super::timers::{Timer, Timers};
 use crate::config::{NicAttributes, RttTimestampMode};
 use crate::time::{Duration, Instant};
 use crate::trace::{QpAddress, RetransmitCause};
-use crate::wire::packet::{DATA_IP_OVERHEAD, ICRC, TSETH};
+use crate::wire::packet::{DATA_IP_OVERHEAD, ETHERNET, FCS, ICRC, TSETH};
 use crate::wire::psn::PsnExt;
 use crate::wire::qpn::{Qpn, RKey};
 
@@ -76,6 +77,12 @@ pub struct RequesterLimits {
 }
 
 impl RequesterLimits {
+    /// What a data packet with `payload` bytes takes on the wire.
+    // spec: SEG-4, WIRE-9
+    pub fn wire_bytes(&self, payload: u32) -> u64 {
+        u64::from(payload + self.overhead) + (ETHERNET + FCS) as u64
+    }
+
     /// What a NIC with these attributes gives its sending sides.
     // spec: SEG-6, WIRE-9, W-3
     pub fn new(attributes: &NicAttributes) -> Self {
@@ -92,6 +99,24 @@ impl RequesterLimits {
             initial_ack_timeout: attributes.initial_ack_timeout,
         }
     }
+}
+
+/// What a sending side does with its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It sends a packet again, without PCIe traffic.
+    // spec: PCIE-5
+    Resend(Outgoing),
+    /// It fetches the payload of its next segment.
+    Fetch(Segment),
+}
+
+/// What comes next at a sending side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Upcoming {
+    Retransmission(PsnExt),
+    Rerequest(PsnExt),
+    NewSegment,
 }
 
 /// A packet that is to be handed to the egress queue.
@@ -114,9 +139,13 @@ pub struct Outgoing {
 pub struct Requester {
     local: QpAddress,
     remote: QpAddress,
+    group: GroupId,
     limits: RequesterLimits,
     first: PsnExt,
     sent: SentPackets,
+    /// Segments whose payload is on its way from the host, and their bytes in flight.
+    fetching: u64,
+    fetching_bytes: u32,
     /// Messages that no cumulative ACK covers yet, in PSN order.
     messages: VecDeque<Message>,
     /// How many of `messages`, from the front, have all segments issued.
@@ -133,19 +162,24 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// A sending side from `local` to the NIC at `peer`, whose number is not known yet.
+    /// A sending side from `local` to the NIC at `peer`, whose number is not known
+    /// yet; it belongs to `group`.
     pub fn new(
         local: QpAddress,
         peer: core::net::Ipv4Addr,
+        group: GroupId,
         first: PsnExt,
         limits: RequesterLimits,
     ) -> Self {
         Self {
             local,
             remote: QpAddress { ip: peer, qpn: Qpn::NONE },
+            group,
             limits,
             first,
             sent: SentPackets::new(first),
+            fetching: 0,
+            fetching_bytes: 0,
             messages: VecDeque::new(),
             issued: 0,
             next_msn: 0,
@@ -167,6 +201,11 @@ impl Requester {
     // spec: QP-6
     pub fn remote(&self) -> QpAddress {
         self.remote
+    }
+
+    /// The group it belongs to.
+    pub fn group(&self) -> GroupId {
+        self.group
     }
 
     /// The QP's first PSN.
@@ -203,50 +242,80 @@ impl Requester {
     /// Queues a message of `bytes` bytes behind the ones before it.
     // spec: QP-3, QP-7
     pub fn post(&mut self, work: super::WorkRequest) {
-        let first = self.messages.back().map_or(self.sent.next_psn(), |last| last.last().next());
+        let first = self.messages.back().map_or(self.next_to_fetch(), |last| last.last().next());
         self.messages.push_back(Message::new(work, first, self.next_msn, self.limits.mss));
         self.next_msn = self.next_msn.wrapping_add(1);
     }
 
-    /// Whether a retransmission (which needs room in the window) waits.
-    pub fn has_retransmission(&self) -> bool {
-        !self.retransmissions.is_empty()
+    /// The PSN that the next segment to be fetched will take.
+    fn next_to_fetch(&self) -> PsnExt {
+        self.sent.next_psn().plus(self.fetching)
     }
 
-    /// Whether new data waits and the PSN window is open for it.
+    /// Whether a segment waits to be fetched.
+    fn has_segment(&self) -> bool {
+        self.error.is_none() && self.issued < self.messages.len()
+    }
+
+    /// Whether the PSN window holds back a segment.
     // spec: SEG-5
-    pub fn has_open_segment(&self) -> bool {
-        self.error.is_none()
-            && self.issued < self.messages.len()
-            && self.sent.span() < u64::from(self.limits.max_psn_range)
+    pub fn is_psn_window_full(&self) -> bool {
+        let beyond = self.sent.span() + self.fetching;
+        self.has_segment() && beyond >= u64::from(self.limits.max_psn_range)
     }
 
     /// Whether it could send something, room in the window provided.
     pub fn has_work(&self) -> bool {
-        self.has_retransmission() || !self.rerequests.is_empty() || self.has_open_segment()
+        self.can_send(true)
     }
 
-    /// Whether it can send something now.
+    /// Whether it can send something; `room`: the group's window has room.
     // spec: NACK-9, DONE-2
     pub fn can_send(&self, room: bool) -> bool {
-        !self.rerequests.is_empty() || (room && self.has_work())
+        self.upcoming(room).is_some()
     }
 
-    /// Takes the next packet to send: a waiting retransmission first, then a
-    /// completion re-request, then the next segment. `now` is a last segment's
-    /// SEND_COMPLETE.
-    // spec: NACK-8, SCHED-5
-    pub fn take_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
-        let room = env.group.has_room();
-        if room && let Some(psn) = self.retransmissions.pop_front() {
-            env.group.remove_retransmissions(1);
-            return self.resend(env, psn);
+    /// A waiting retransmission first, then a completion re-request, then the
+    /// next segment.
+    // spec: NACK-8, NACK-9, DONE-2, SCHED-5, SEG-5
+    fn upcoming(&self, room: bool) -> Option<Upcoming> {
+        let retransmission = self.retransmissions.front().filter(|_| room);
+        let rerequest = self.rerequests.front();
+        let new = room && self.has_segment() && !self.is_psn_window_full();
+        retransmission
+            .map(|psn| Upcoming::Retransmission(*psn))
+            .or(rerequest.map(|last| Upcoming::Rerequest(*last)))
+            .or(new.then_some(Upcoming::NewSegment))
+    }
+
+    /// Payload bytes of what [`Self::take_next`] would give.
+    // spec: SEG-7
+    pub fn next_payload(&self, room: bool) -> u32 {
+        let segment = match self.upcoming(room) {
+            Some(Upcoming::Retransmission(psn) | Upcoming::Rerequest(psn)) => self.segment(psn),
+            Some(Upcoming::NewSegment) => self.segment(self.next_to_fetch()),
+            None => None,
+        };
+        segment.map_or(0, |segment| segment.length)
+    }
+
+    /// Takes the next packet to send again or segment to fetch. `now` is a last
+    /// segment's SEND_COMPLETE.
+    // spec: SCHED-5
+    pub fn take_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Turn> {
+        match self.upcoming(env.group.has_room())? {
+            Upcoming::Retransmission(psn) => {
+                self.retransmissions.pop_front();
+                env.group.remove_retransmissions(1);
+                self.resend(env, psn).map(Turn::Resend)
+            }
+            Upcoming::Rerequest(last) => {
+                self.rerequests.pop_front();
+                env.group.remove_rerequests(1);
+                self.rerequest(env, last).map(Turn::Resend)
+            }
+            Upcoming::NewSegment => self.fetch_next(env, now).map(Turn::Fetch),
         }
-        if let Some(last) = self.rerequests.pop_front() {
-            env.group.remove_rerequests(1);
-            return self.rerequest(env, last);
-        }
-        (room && self.has_open_segment()).then(|| self.next_segment(env, now))?
     }
 
     // spec: NACK-10, SEG-6
@@ -280,19 +349,32 @@ impl Requester {
         Some(Outgoing { psn: last, transmission: None, cause, segment })
     }
 
+    /// The fetch of the next segment is issued: its packet is in flight.
     // spec: SEG-1, SEG-6
-    fn next_segment(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Outgoing> {
-        let message = self.messages.get(self.issued)?;
-        let segment = message.segment(self.sent.next_psn())?;
+    fn fetch_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Segment> {
+        let psn = self.next_to_fetch();
+        let segment = self.messages.get(self.issued)?.segment(psn)?;
         let flight_bytes = segment.length + self.limits.overhead;
-        let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
+        self.fetching += 1;
+        self.fetching_bytes += flight_bytes;
         env.group.add_flight(flight_bytes);
         if segment.ends_message {
             self.issued += 1;
             let check = now + self.limits.initial_ack_timeout * 2;
             env.timers.set(check, Timer::Rerequest { qpn: self.local.qpn, last: psn });
         }
-        Some(Outgoing { psn, transmission: Some(1), cause: None, segment })
+        Some(segment)
+    }
+
+    /// The payload of the oldest segment on its way has arrived: the packet takes
+    /// the next PSN.
+    // spec: PCIE-3
+    pub fn on_payload(&mut self, segment: Segment) -> Outgoing {
+        let flight_bytes = segment.length + self.limits.overhead;
+        self.fetching -= 1;
+        self.fetching_bytes -= flight_bytes;
+        let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
+        Outgoing { psn, transmission: Some(1), cause: None, segment }
     }
 
     /// The part of its message that `psn` carries.
@@ -427,6 +509,8 @@ impl Requester {
             }
             packet.state = SentState::Retired;
         }
+        group.remove_flight(self.fetching_bytes);
+        (self.fetching, self.fetching_bytes) = (0, 0);
         group.remove_retransmissions(self.retransmissions.len() as u32);
         group.remove_rerequests(self.rerequests.len() as u32);
         self.retransmissions.clear();

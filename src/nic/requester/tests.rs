@@ -32,8 +32,8 @@ impl Bench {
         let first = PsnExt::first(Psn::masked(0xff_fff0));
         let limits = RequesterLimits::new(&attributes);
         let mut bench = Self {
-            requester: Requester::new(local, PEER, first, limits),
-            group: QpGroup::new(u64::MAX / 2),
+            requester: Requester::new(local, PEER, GroupId::FIRST, first, limits),
+            group: QpGroup::new(PEER, u64::MAX / 2),
             timers: Timers::default(),
             counters: NicCounters::default(),
             schedule: RetransmitSchedule::new(&attributes),
@@ -80,8 +80,12 @@ impl Bench {
         f(&mut self.requester, &mut env)
     }
 
+    /// What is sent next, its payload fetched at once.
     fn take(&mut self) -> Option<Outgoing> {
-        self.with(|requester, env| requester.take_next(env, Instant::ZERO))
+        match self.with(|requester, env| requester.take_next(env, Instant::ZERO))? {
+            Turn::Resend(outgoing) => Some(outgoing),
+            Turn::Fetch(segment) => Some(self.requester.on_payload(segment)),
+        }
     }
 
     fn serialized(&mut self, n: u64, transmission: u32, at: Instant) {
@@ -161,11 +165,11 @@ fn a_packet_retired_by_a_bitmap_still_counts_in_the_psn_window() {
     for _ in 0..8 {
         assert!(bench.take().is_some());
     }
-    assert!(!bench.requester.has_open_segment());
+    assert!(!bench.requester.can_send(true));
     assert_eq!(bench.sack(0, &[1, 2, 3, 4, 5, 6, 7]), Ok(()));
-    assert!(!bench.requester.has_open_segment());
+    assert!(!bench.requester.can_send(true));
     assert_eq!(bench.ack(0), Ok(bench.psn(0)));
-    assert!(bench.requester.has_open_segment());
+    assert!(bench.requester.can_send(true));
 }
 
 // spec: ACK-7, SACK-8
@@ -226,7 +230,7 @@ fn the_peers_number_is_learned_from_the_first_sack_or_nack_that_names_it() {
 fn a_gap_more_than_the_allowance_below_the_highest_listed_psn_is_lost() {
     let mut bench = Bench::sent(20, |a| a.sack_loss_min_retx_pkts = 8);
     bench.sack(0, &[8]).unwrap();
-    assert!(!bench.requester.has_retransmission());
+    assert!(bench.requester.retransmissions.is_empty());
     bench.sack(0, &[9]).unwrap();
     assert_eq!(bench.group.in_flight(), 17 * u64::from(PACKET));
     assert_eq!(bench.causes(), [(0, SackGap)]);
@@ -282,7 +286,7 @@ fn at_an_allowance_of_the_window_less_one_gaps_never_find_a_loss() {
     for n in 1..64 {
         bench.sack(0, &[n]).unwrap();
     }
-    assert!(!bench.requester.has_retransmission());
+    assert!(bench.requester.retransmissions.is_empty());
 }
 
 // spec: NACK-11, RTO-3, RTO-7
@@ -441,7 +445,7 @@ fn a_full_window_holds_retransmissions_but_not_rerequests() {
     let mut bench = Bench::sent(2, |_| ());
     bench.sack(2, &[]).unwrap();
     bench.post(4_096);
-    bench.group = QpGroup::new(0);
+    bench.group = QpGroup::new(PEER, 0);
     assert!(!bench.requester.can_send(false));
     bench.fire(at_us(300));
     assert!(bench.requester.can_send(false));
