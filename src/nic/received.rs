@@ -18,20 +18,10 @@ pub enum Arrival {
     OutOfWindow,
 }
 
-/// What the advance of the cumulative PSN passed on its way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Advance {
-    /// How many messages' last packets it passed.
-    pub messages: u32,
-    /// Whether it reached a packet that asked for an ACK while a gap was open.
-    pub asked: bool,
-}
-
 /// One held PSN.
 #[derive(Clone, Copy, Default, Debug)]
 struct Slot {
     received: bool,
-    last_of_message: bool,
     asked: bool,
 }
 
@@ -97,30 +87,30 @@ impl ReceivedPsns {
     }
 
     /// Records `psn`, which [`Self::classify`] found in order or out of order,
-    /// and moves the cumulative PSN as far as it goes.
+    /// and moves the cumulative PSN as far as it goes; true when that reaches a
+    /// packet that asked for an ACK while a gap was open.
     // spec: RX-6, SACK-5
-    pub fn insert(&mut self, psn: PsnExt, last_of_message: bool, ask: bool) -> Advance {
+    pub fn insert(&mut self, psn: PsnExt, ask: bool) -> bool {
         let index = (psn.offset_from(self.cumulative) - 1) as usize;
         if self.beyond.len() <= index {
             self.beyond.resize(index + 1, Slot::default());
         }
         // Only a packet that arrives while a gap is open is remembered.
         let asked = ask && index > 0;
-        self.beyond[index] = Slot { received: true, last_of_message, asked };
+        self.beyond[index] = Slot { received: true, asked };
         self.held += 1;
         self.advance()
     }
 
-    fn advance(&mut self) -> Advance {
-        let mut passed = Advance::default();
+    fn advance(&mut self) -> bool {
+        let mut asked = false;
         while self.beyond.front().is_some_and(|slot| slot.received) {
             let Some(slot) = self.beyond.pop_front() else { break };
             self.cumulative = self.cumulative.next();
             self.held -= 1;
-            passed.messages += u32::from(slot.last_of_message);
-            passed.asked |= slot.asked;
+            asked |= slot.asked;
         }
-        passed
+        asked
     }
 
     /// The block that the next SACK reports.
@@ -171,11 +161,11 @@ mod tests {
         assert_eq!(received.cumulative(), first.prev());
         for psn in [1, 2, 4] {
             assert_eq!(received.classify(first.plus(psn)), Arrival::OutOfOrder);
-            received.insert(first.plus(psn), false, false);
+            received.insert(first.plus(psn), false);
         }
         assert_eq!((received.held(), received.cumulative()), (3, first.prev()));
         assert_eq!(received.classify(first), Arrival::InOrder);
-        received.insert(first, false, false);
+        received.insert(first, false);
         assert_eq!((received.held(), received.cumulative()), (1, first.plus(2)));
     }
 
@@ -185,7 +175,7 @@ mod tests {
         let (first, mut received) = window(5, 4);
         assert_eq!(received.classify(first.plus(3)), Arrival::OutOfOrder);
         assert_eq!(received.classify(first.plus(4)), Arrival::OutOfWindow);
-        received.insert(first.plus(3), false, false);
+        received.insert(first.plus(3), false);
         assert_eq!(received.classify(first.plus(3)), Arrival::Duplicate);
         assert_eq!(received.classify(first.prev()), Arrival::Duplicate);
     }
@@ -194,12 +184,12 @@ mod tests {
     #[test]
     fn an_ask_is_remembered_only_while_a_gap_is_open() {
         let (first, mut received) = window(0, 64);
-        assert!(!received.insert(first, false, true).asked, "in order: answered at once");
-        received.insert(first.plus(2), false, true);
-        received.insert(first.plus(4), false, true);
-        assert!(received.insert(first.plus(1), false, false).asked);
-        assert!(received.insert(first.plus(3), false, false).asked);
-        assert!(!received.insert(first.plus(5), false, false).asked, "each fires once");
+        assert!(!received.insert(first, true), "in order: answered at once");
+        received.insert(first.plus(2), true);
+        received.insert(first.plus(4), true);
+        assert!(received.insert(first.plus(1), false));
+        assert!(received.insert(first.plus(3), false));
+        assert!(!received.insert(first.plus(5), false), "each fires once");
     }
 
     // spec: SACK-7, W-10
@@ -207,7 +197,7 @@ mod tests {
     fn successive_sacks_report_successive_blocks_and_wrap() {
         let (first, mut received) = window(0, 1024);
         for psn in [1, 63, 64, 200, 201] {
-            received.insert(first.plus(psn), false, false);
+            received.insert(first.plus(psn), false);
         }
         let all = [
             Block { offset: 1, bitmap: (1 << 1) | (1 << 63) },
@@ -223,13 +213,13 @@ mod tests {
     #[test]
     fn with_nothing_held_the_block_starts_over() {
         let (first, mut received) = window(0, 1024);
-        received.insert(first.plus(70), false, false);
+        received.insert(first.plus(70), false);
         assert_eq!(received.next_sack_block().offset, 65);
         for psn in 0..70 {
-            received.insert(first.plus(psn), false, false);
+            received.insert(first.plus(psn), false);
         }
         assert_eq!(received.next_sack_block(), Block { offset: 1, bitmap: 0 });
-        received.insert(first.plus(72), false, false);
+        received.insert(first.plus(72), false);
         assert_eq!(received.next_sack_block(), Block { offset: 1, bitmap: 2 });
     }
 
@@ -250,7 +240,7 @@ mod tests {
                 let known = received.classify(psn) == Arrival::Duplicate;
                 prop_assert_eq!(known, !fresh);
                 if fresh {
-                    received.insert(psn, false, false);
+                    received.insert(psn, false);
                 }
                 let in_order = (0..).take_while(|n| seen.contains(n)).count() as u64;
                 prop_assert_eq!(received.cumulative(), first.plus(in_order).prev());

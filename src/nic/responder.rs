@@ -151,20 +151,25 @@ impl Responder {
     }
 
     /// A data packet whose payload has been written is recorded; the messages
-    /// that are whole now are there for [`Self::pop_whole`].
+    /// that are whole now are there for [`Self::pop_whole`], which takes them all
+    /// before the next packet.
     // spec: RX-6, ACK-2, SACK-2, SACK-3, SACK-4, SACK-5, SACK-6
     pub fn accept(&mut self, data: &DataArrival) -> Response {
         self.received_bytes += u64::from(data.payload);
         if data.ends_message {
             self.ends.insert(data.psn, data.message_bytes);
         }
-        let advance = self.received.insert(data.psn, data.ends_message, data.ack_request);
-        let whole = advance.messages > 0;
+        let asked = self.received.insert(data.psn, data.ack_request);
+        let whole = self.has_whole();
         let due = self.coalesce(data);
         Response {
-            sack: due || data.ack_request || data.retransmission || advance.asked || whole,
+            sack: due || data.ack_request || data.retransmission || asked || whole,
             ack: data.ack_request || whole,
         }
+    }
+
+    fn has_whole(&self) -> bool {
+        self.ends.first_key_value().is_some_and(|(end, _)| *end <= self.cumulative())
     }
 
     /// The next message that has become whole: its number and its length.
