@@ -252,7 +252,7 @@ impl Nic {
         let stones = &self.tombstones;
         self.numbers.allocate(|qpn| {
             requesters.contains_key(&qpn)
-                || responders.contains_key(&qpn)
+                || responders.contains(qpn)
                 || stones.by_local(qpn).is_some()
         })
     }
@@ -285,9 +285,8 @@ impl Nic {
     }
 
     fn close_responder(&mut self, ctx: &Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
-        let responder = self.responders.remove(&qpn)?;
+        let responder = self.responders.remove(qpn)?;
         self.leave_group_receiving(responder.remote().ip);
-        self.by_remote.remove(&responder.remote());
         let stone = Tombstone {
             local: responder.local(),
             remote: responder.remote(),
@@ -307,7 +306,7 @@ impl Nic {
     /// Every side of a QP at this NIC, sending sides first.
     pub fn qps(&self) -> impl Iterator<Item = QpInfo> + '_ {
         let sending = self.requesters.values().map(QpInfo::of_requester);
-        sending.chain(self.responders.values().map(QpInfo::of_responder))
+        sending.chain(self.responders.iter().map(QpInfo::of_responder))
     }
 
     /// Bytes in flight to `peer`.

@@ -21,6 +21,7 @@ mod receive;
 mod received;
 mod requester;
 mod responder;
+mod responders;
 mod retransmit;
 mod sent_packets;
 mod spraying;
@@ -49,7 +50,7 @@ use memory::Memory;
 use numbers::QpNumbers;
 use pcie::PcieLink;
 use requester::{Requester, RequesterLimits, Sending};
-use responder::Responder;
+use responders::Responders;
 use retransmit::RetransmitSchedule;
 use spraying::Spraying;
 use timers::{Timer, Timers};
@@ -86,9 +87,7 @@ pub struct Nic {
     memory: Memory,
     numbers: QpNumbers,
     requesters: BTreeMap<Qpn, Requester>,
-    responders: BTreeMap<Qpn, Responder>,
-    /// Receiving sides by the peer's end.
-    by_remote: BTreeMap<QpAddress, Qpn>,
+    responders: Responders,
     tombstones: Tombstones,
     groups: Groups,
     sprayings: BTreeMap<Ipv4Addr, Spraying>,
@@ -121,8 +120,7 @@ impl Nic {
             memory: Memory::default(),
             numbers: QpNumbers::new(rng),
             requesters: BTreeMap::new(),
-            responders: BTreeMap::new(),
-            by_remote: BTreeMap::new(),
+            responders: Responders::default(),
             tombstones,
             groups: Groups::new(attributes.qp_groups_enabled, window),
             sprayings: BTreeMap::new(),

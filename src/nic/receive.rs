@@ -129,8 +129,8 @@ impl Nic {
             if qpn.is_reserved() {
                 return Err("reserved_qp");
             }
-            if let Some(local) = self.by_remote.get(&remote) {
-                return Ok(Owner::Live(*local));
+            if let Some(local) = self.responders.by_remote(remote) {
+                return Ok(Owner::Live(local));
             }
             if let Some(stone) = self.tombstones.by_remote(remote) {
                 return Ok(Owner::Closed(*stone));
@@ -138,7 +138,7 @@ impl Nic {
             let first = bth.psn.minus(u32::from(data.meth.rqmsn));
             return self.create_responder(ctx, remote, first).map(Owner::Live);
         }
-        if let Some(responder) = self.responders.get(&qpn) {
+        if let Some(responder) = self.responders.get(qpn) {
             let ours = responder.remote().ip == source;
             return if ours { Ok(Owner::Live(qpn)) } else { Err("bad_source") };
         }
@@ -159,8 +159,7 @@ impl Nic {
         let qpn = self.allocate_qpn().ok_or("no_qp_number")?;
         let local = QpAddress { ip: self.config.ip, qpn };
         let range = self.config.attributes.max_psn_range;
-        self.responders.insert(qpn, Responder::new(local, remote, PsnExt::first(first), range));
-        self.by_remote.insert(remote, qpn);
+        self.responders.insert(Responder::new(local, remote, PsnExt::first(first), range));
         self.groups.join_receiving(remote.ip);
         self.counters.qp_created += 1;
         self.emit(ctx, QpEventKind::QpCreated, (local, remote), None);
@@ -171,7 +170,7 @@ impl Nic {
     /// duplicate or new, in this order. Gives the payload bytes that are written.
     // spec: RX-3, RX-4, NACK-2, NACK-3, NACK-6
     fn receive_for(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, data: &Data<'_>) -> u32 {
-        let Some(responder) = self.responders.get(&qpn) else { return 0 };
+        let Some(responder) = self.responders.get(qpn) else { return 0 };
         let psn = PsnExt::nearest(data.packet.bth.psn, responder.cumulative());
         if psn < responder.first_psn() {
             self.drops.count("psn_before_first");
@@ -210,7 +209,7 @@ impl Nic {
     // spec: RX-7
     fn receive_duplicate(&mut self, qpn: Qpn, arrived: &DataArrival) {
         self.counters.dup_events += 1;
-        if let Some(responder) = self.responders.get_mut(&qpn) {
+        if let Some(responder) = self.responders.get_mut(qpn) {
             let response = responder.accept_duplicate(arrived);
             self.respond(qpn, arrived, response);
         }
@@ -230,10 +229,10 @@ impl Nic {
 
     // spec: RX-8, DONE-1
     fn accept(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, arrived: &DataArrival) {
-        let Some(responder) = self.responders.get_mut(&qpn) else { return };
+        let Some(responder) = self.responders.get_mut(qpn) else { return };
         let response = responder.accept(arrived);
         self.counters.write_bytes_rcvd += u64::from(arrived.payload);
-        while let Some(responder) = self.responders.get_mut(&qpn)
+        while let Some(responder) = self.responders.get_mut(qpn)
             && let Some((number, bytes)) = responder.pop_whole()
         {
             let ends = (responder.local(), responder.remote());
@@ -247,7 +246,7 @@ impl Nic {
     /// Queues what an arrival draws: the SACK first, then the ACK.
     // spec: ACK-1, ACK-3, ACK-6, ACK-10, SACK-1, SACK-9, W-5, RTT-3, PB-14
     fn respond(&mut self, qpn: Qpn, arrived: &DataArrival, response: Response) {
-        let Some(responder) = self.responders.get_mut(&qpn) else { return };
+        let Some(responder) = self.responders.get_mut(qpn) else { return };
         let (remote, cumulative) = (responder.remote(), responder.cumulative().wire());
         let messages = responder.messages();
         if response.sack {
@@ -325,7 +324,7 @@ impl Nic {
     fn receive_control(&mut self, ctx: &mut Ctx<'_>, packet: &Packet<'_>) {
         let qpn = packet.bth.destination_qp;
         let Some(requester) = self.requesters.get(&qpn) else {
-            let late = self.numbers.was_given(qpn) && !self.responders.contains_key(&qpn);
+            let late = self.numbers.was_given(qpn) && !self.responders.contains(qpn);
             return self.drops.count(if late { "late_control" } else { "unknown_qp" });
         };
         if requester.remote().ip != packet.source {
