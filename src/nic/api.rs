@@ -263,15 +263,13 @@ impl Nic {
     // spec: QP-9, REL-4, RTO-11
     pub fn close_qp(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         let info = self.close_requester(ctx, qpn).or_else(|| self.close_responder(ctx, qpn))?;
-        self.counters.qp_closed += 1;
-        self.emit(ctx, QpEventKind::QpClosed, (info.local, info.remote), None);
         self.settle(ctx);
         Some(info)
     }
 
     /// The others of its group may find room now.
     // spec: SEG-8, REL-5, RTO-11
-    fn close_requester(&mut self, ctx: &Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
+    fn close_requester(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         self.with_requester(qpn, |requester, env| requester.release(env.group));
         let requester = self.requesters.remove(&qpn)?;
         self.discard_unsent(ctx.now, qpn);
@@ -281,10 +279,14 @@ impl Nic {
             self.activate_group(requester.group());
         }
         self.request_pass(ctx.now);
-        Some(QpInfo::of_requester(&requester))
+        let info = QpInfo::of_requester(&requester);
+        self.tell_closed(ctx, &info);
+        Some(info)
     }
 
-    fn close_responder(&mut self, ctx: &Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
+    /// Closes a receiving side, which leaves a tombstone.
+    // spec: REL-4
+    pub(super) fn close_responder(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         let responder = self.responders.remove(qpn)?;
         self.leave_group_receiving(responder.remote().ip);
         let stone = Tombstone {
@@ -295,7 +297,14 @@ impl Nic {
             messages: responder.messages(),
         };
         self.tombstones.bury(ctx.now, stone);
-        Some(QpInfo::of_responder(&responder))
+        let info = QpInfo::of_responder(&responder);
+        self.tell_closed(ctx, &info);
+        Some(info)
+    }
+
+    fn tell_closed(&mut self, ctx: &mut Ctx<'_>, info: &QpInfo) {
+        self.counters.qp_closed += 1;
+        self.emit(ctx, QpEventKind::QpClosed, (info.local, info.remote), None);
     }
 
     /// The next QP event, in the order in which they happened.

@@ -109,6 +109,14 @@ impl Groups {
         groups.map(QpGroup::in_flight).sum()
     }
 
+    /// Whether a group to `peer` exists.
+    pub fn in_use(&self, peer: Ipv4Addr) -> bool {
+        match self.shared {
+            true => self.by_peer.contains_key(&peer),
+            false => self.slots.iter().flatten().any(|group| group.peer() == peer),
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

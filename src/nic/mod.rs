@@ -4,6 +4,7 @@
 //! (`receive`), the transmit process hands packets to the egress queues
 //! (`transmit`), and the port sends them one after the other (`depart`).
 
+mod admission;
 mod api;
 mod class;
 mod counters;
@@ -120,7 +121,7 @@ impl Nic {
             memory: Memory::default(),
             numbers: QpNumbers::new(rng),
             requesters: BTreeMap::new(),
-            responders: Responders::default(),
+            responders: Responders::new(attributes),
             tombstones,
             groups: Groups::new(attributes.qp_groups_enabled, window),
             sprayings: BTreeMap::new(),
@@ -193,8 +194,21 @@ impl Nic {
     /// The next entropy value towards `peer`.
     // spec: SCHED-2
     fn next_entropy(&mut self, peer: Ipv4Addr) -> u16 {
+        self.bound_sprayings();
         let attributes = &self.config.attributes;
         self.sprayings.entry(peer).or_insert_with(|| Spraying::new(attributes)).next_value()
+    }
+
+    /// Forgets the sprayings of peers without a group when there are more than
+    /// twice as many as groups can be: whoever makes up addresses would make the
+    /// map grow. At least half of it goes, so each one forgotten pays for itself.
+    // spec: W-14, REL-1
+    fn bound_sprayings(&mut self) {
+        let groups = &self.groups;
+        let may_have_groups = groups.len().max(self.config.attributes.max_qps as usize);
+        if self.sprayings.len() > 2 * may_have_groups {
+            self.sprayings.retain(|peer, _| groups.in_use(*peer));
+        }
     }
 
     /// A sending side leaves its group, which goes with the last one.
@@ -291,6 +305,7 @@ impl Node for Nic {
     fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
         self.tombstones.expire(ctx.now);
         self.refresh_pauses(ctx.now);
+        self.close_idle(ctx);
         self.run_timers(ctx);
         self.settle(ctx);
     }
@@ -308,6 +323,7 @@ impl Node for Nic {
             self.timers.next(),
             self.scheduler.pass_at(),
             self.tombstones.next_expiry(),
+            self.responders.next_look(),
         ]
         .into_iter()
         .flatten()

@@ -4,7 +4,7 @@ use super::Nic;
 use super::class::Class;
 use super::received::Arrival;
 use super::requester::{NackNews, Refused};
-use super::responder::{Condition, DataArrival, Responder, Response};
+use super::responder::{Condition, DataArrival, Response};
 use super::tombstones::Tombstone;
 use crate::node::Ctx;
 use crate::trace::{Direction, Event, PacketEvent, QpAddress, QpEventKind};
@@ -112,7 +112,11 @@ impl Nic {
     // spec: RX-2, RX-3, RX-4
     fn receive_data(&mut self, ctx: &mut Ctx<'_>, data: &Data<'_>) -> u32 {
         match self.find_owner(ctx, data) {
-            Ok(Owner::Live(qpn)) => return self.receive_for(ctx, qpn, data),
+            Ok(Owner::Live(qpn)) => {
+                let written = self.receive_for(ctx, qpn, data);
+                self.responders.on_heard(qpn, ctx.now);
+                return written;
+            }
             Ok(Owner::Closed(stone)) => self.receive_late(&stone, data.packet),
             Err(cause) => self.drops.count(cause),
         }
@@ -136,7 +140,7 @@ impl Nic {
                 return Ok(Owner::Closed(*stone));
             }
             let first = bth.psn.minus(u32::from(data.meth.rqmsn));
-            return self.create_responder(ctx, remote, first).map(Owner::Live);
+            return self.admit(ctx, data.packet, remote, first).map(Owner::Live);
         }
         if let Some(responder) = self.responders.get(qpn) {
             let ours = responder.remote().ip == source;
@@ -147,23 +151,6 @@ impl Nic {
             Some(_) => Err("bad_source"),
             None => Err("unknown_qp"),
         }
-    }
-
-    // spec: QP-5, QP-8
-    fn create_responder(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        remote: QpAddress,
-        first: Psn,
-    ) -> Result<Qpn, &'static str> {
-        let qpn = self.allocate_qpn().ok_or("no_qp_number")?;
-        let local = QpAddress { ip: self.config.ip, qpn };
-        let range = self.config.attributes.max_psn_range;
-        self.responders.insert(Responder::new(local, remote, PsnExt::first(first), range));
-        self.groups.join_receiving(remote.ip);
-        self.counters.qp_created += 1;
-        self.emit(ctx, QpEventKind::QpCreated, (local, remote), None);
-        Ok(qpn)
     }
 
     /// A data packet of a live receiving side: out of window, trimmed,
@@ -183,7 +170,7 @@ impl Nic {
             return 0;
         }
         let Some((reth, timestamp, payload)) = data.rest else {
-            self.receive_trimmed(data.packet, remote, qpn);
+            self.receive_trimmed(data.packet, psn, remote, qpn);
             return 0;
         };
         self.counters.write_pkts_rcvd += 1;
@@ -216,7 +203,10 @@ impl Nic {
     }
 
     // spec: NACK-2, NACK-3, NACK-4
-    fn receive_trimmed(&mut self, packet: &Packet<'_>, remote: QpAddress, qpn: Qpn) {
+    fn receive_trimmed(&mut self, packet: &Packet<'_>, psn: PsnExt, remote: QpAddress, qpn: Qpn) {
+        if let Some(responder) = self.responders.get_mut(qpn) {
+            responder.note_trimmed(psn);
+        }
         self.counters.trimmed_pkts_rcvd += 1;
         if self.config.attributes.trimming_enabled {
             let reason = match packet.role {
@@ -279,7 +269,13 @@ impl Nic {
     /// Queues a NACK for `packet`; `qpn` is the receiving side's number, or
     /// [`Qpn::NONE`] when there is none.
     // spec: NACK-4, NACK-7, W-5, W-11, W-12
-    fn queue_nack(&mut self, packet: &Packet<'_>, remote: QpAddress, qpn: Qpn, reason: NackReason) {
+    pub(super) fn queue_nack(
+        &mut self,
+        packet: &Packet<'_>,
+        remote: QpAddress,
+        qpn: Qpn,
+        reason: NackReason,
+    ) {
         let psn = packet.bth.psn;
         let bth = control_bth(Opcode::Nack, remote.qpn, psn, packet.bth.retransmission);
         let timestamp = match packet.body {
@@ -307,7 +303,9 @@ impl Nic {
         }
     }
 
-    /// A data packet of a receiving side that is closed.
+    /// A data packet of a receiving side that is closed. Trimmed or not, the last
+    /// one sent again draws the final ACK: the side had all of it, so a NACK
+    /// would fetch what nobody lacks.
     // spec: REL-4, W-6
     fn receive_late(&mut self, stone: &Tombstone, packet: &Packet<'_>) {
         self.drops.count("late_data");

@@ -72,6 +72,10 @@ pub struct Responder {
     first: PsnExt,
     received: ReceivedPsns,
     max_psn_range: u32,
+    /// The highest PSN that was received or arrived trimmed.
+    highest: PsnExt,
+    /// The last PSN of the last message that is whole.
+    whole_through: PsnExt,
     /// Lengths of messages whose last packet has arrived, until each is whole
     /// and has been told.
     ends: BTreeMap<PsnExt, u32>,
@@ -99,6 +103,8 @@ impl Responder {
             first,
             received: ReceivedPsns::new(first, max_psn_range),
             max_psn_range,
+            highest: first.prev(),
+            whole_through: first.prev(),
             ends: BTreeMap::new(),
             messages: 0,
             since_sack: 0,
@@ -138,9 +144,26 @@ impl Responder {
         self.messages
     }
 
+    /// Whether there is neither a gap nor an incomplete message. A trimmed packet
+    /// leaves a gap (its sender will send it again), also when it is the first
+    /// of its QP; a packet that is refused or out of the window leaves nothing,
+    /// so a side that has met no others is settled.
+    // spec: REL-1, NACK-2
+    pub fn is_settled(&self) -> bool {
+        // The highest is at or above the cumulative PSN, which is at or above
+        // the end of a whole message: all three are one.
+        self.highest == self.whole_through
+    }
+
     /// What `psn` would be if it arrived now.
     pub fn classify(&self, psn: PsnExt) -> Arrival {
         self.received.classify(psn)
+    }
+
+    /// A data packet has arrived trimmed.
+    // spec: NACK-2
+    pub fn note_trimmed(&mut self, psn: PsnExt) {
+        self.highest = self.highest.max(psn);
     }
 
     /// A data packet that was received before has arrived again.
@@ -156,6 +179,7 @@ impl Responder {
     // spec: RX-6, ACK-2, SACK-2, SACK-3, SACK-4, SACK-5, SACK-6
     pub fn accept(&mut self, data: &DataArrival) -> Response {
         self.received_bytes += u64::from(data.payload);
+        self.highest = self.highest.max(data.psn);
         if data.ends_message {
             self.ends.insert(data.psn, data.message_bytes);
         }
@@ -179,6 +203,7 @@ impl Responder {
         let oldest = self.ends.first_entry().filter(|end| *end.key() <= cumulative)?;
         let number = self.messages;
         self.messages = number.wrapping_add(1);
+        self.whole_through = *oldest.key();
         Some((number, oldest.remove()))
     }
 
@@ -355,6 +380,29 @@ mod tests {
         assert_eq!((field(None, 83), field(None, 127), field(None, 128)), (0, 0, 1));
         // A timestamp comes back later by the service time.
         assert_eq!((field(Some(1_000), 256), field(Some(u16::MAX), 256)), (1_002, 1));
+    }
+
+    // spec: REL-1, NACK-2
+    #[test]
+    fn a_gap_or_an_incomplete_message_is_unsettled() {
+        let (first, mut responder) = responder();
+        let end = |psn| DataArrival { ends_message: true, ..data(psn, 1) };
+        assert!(responder.is_settled(), "nothing is known of");
+        let take = |responder: &mut Responder, data: DataArrival| {
+            responder.accept(&data);
+            while responder.pop_whole().is_some() {}
+            responder.is_settled()
+        };
+        assert!(!take(&mut responder, data(first, 1)), "a first packet");
+        assert!(!take(&mut responder, end(first.plus(2))), "an end with a gap before it");
+        assert!(take(&mut responder, data(first.plus(1), 1)), "the gap is closed");
+        assert!(!take(&mut responder, end(first.plus(4))), "a whole message behind a gap");
+        assert!(take(&mut responder, end(first.plus(3))), "another in it");
+        responder.note_trimmed(first.plus(4));
+        assert!(responder.is_settled(), "a trimmed copy of what is there");
+        responder.note_trimmed(first.plus(5));
+        assert!(!responder.is_settled(), "a trimmed packet leaves a gap");
+        assert!(take(&mut responder, end(first.plus(5))));
     }
 
     // case B10: old data is answered with the current cumulative PSN and changes nothing.
