@@ -130,12 +130,12 @@ const RATES: &[(&str, u64)] = &[
     ("bps", 1),
 ];
 const SIZES: &[(&str, u64)] = &[
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
     ("KB", 1_000),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
     ("B", 1),
 ];
 const TIMES: &[(&str, u64)] =
@@ -165,6 +165,13 @@ pub fn show_duration(time: Duration) -> String {
     let (name, scale) =
         TIMES.iter().rev().find(|(_, scale)| ps.is_multiple_of(*scale)).unwrap_or(&TIMES[0]);
     format!("{} {name}", ps / scale)
+}
+
+/// A size in its largest whole unit, 1,000s before 1,024s: `100 KB`, `64 MiB`, `78 B`.
+pub fn show_bytes(bytes: u64) -> String {
+    let fits = |scale: u64| bytes >= scale && bytes.is_multiple_of(scale);
+    let (name, scale) = SIZES.iter().find(|(_, scale)| fits(*scale)).unwrap_or(&("B", 1));
+    format!("{} {name}", bytes / scale)
 }
 
 fn error(text: &str, wanted: &'static str) -> UnitError {
@@ -227,6 +234,16 @@ mod tests {
         for (ps, text) in [(0, "0 s"), (1, "1 ps"), (150_000_000, "150 us"), (1_500, "1500 ps")] {
             assert_eq!(show_duration(Duration::from_ps(ps)), text);
             assert_eq!(parse_duration(text), Ok(Duration::from_ps(ps)));
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_are_read() {
+        for (bytes, text) in
+            [(0, "0 B"), (78, "78 B"), (4_000_000, "4 MB"), (64 << 20, "64 MiB"), (1_500, "1500 B")]
+        {
+            assert_eq!(show_bytes(bytes), text);
+            assert_eq!(parse_bytes(text), Ok(bytes));
         }
     }
 

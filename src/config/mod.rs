@@ -2,16 +2,19 @@
 //! checking and error messages come.
 
 mod buffers;
+mod kind;
 mod nic;
+mod nic_table;
 mod profile;
 mod switch;
 mod table;
 
-pub use buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
-pub use nic::{NIC_ATTRIBUTES, NicAttributes, RttTimestampMode};
-pub use profile::Profile;
-pub use switch::{SWITCH_ATTRIBUTES, SwitchAttributes};
 #[cfg(test)]
 mod tests;
 
-pub use table::{Attribute, AttributeError, Kind, set_attribute};
+pub use buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
+pub use nic::{NicAttributes, RttTimestampMode};
+pub use nic_table::NIC_ATTRIBUTES;
+pub use profile::Profile;
+pub use switch::{SWITCH_ATTRIBUTES, SwitchAttributes};
+pub use table::{Attribute, AttributeError, Group, Table};

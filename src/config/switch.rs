@@ -1,6 +1,7 @@
 //! A switch's attributes.
 
-use super::table::{Attribute, Kind};
+use super::kind::{AnyRate, Choice, Flag, Size, Time};
+use super::table::{Attribute, Field, Group, Table, attribute};
 use crate::time::Duration;
 use crate::units::Rate;
 use crate::wire::role::Codepoints;
@@ -42,50 +43,54 @@ impl Default for SwitchAttributes {
     }
 }
 
+macro_rules! switch {
+    ($($attribute:tt)*) => { attribute!(SwitchAttributes, $($attribute)*) };
+}
+
 /// The attributes of a switch. Its UDP port and codepoints are the lab's, set
 /// with the NICs'.
+pub static SWITCH_ATTRIBUTES: Table<SwitchAttributes> =
+    Table { owner: "switch", groups: &[LINK, QUEUES] };
+
+const LINK: Group<SwitchAttributes> = Group {
+    name: "Link",
+    attributes: &[
+        switch!(
+            "DataRate",
+            AnyRate,
+            data_rate,
+            "Rate of every port that a link does not set otherwise."
+        ),
+        switch!(
+            "Delay",
+            Time { min: Duration::ZERO, max: Duration::from_secs(1) },
+            delay,
+            "Delay of links between switches."
+        ),
+    ],
+};
+
 // spec: SW-2, SW-16
-pub static SWITCH_ATTRIBUTES: &[Attribute<SwitchAttributes>] = &[
-    Attribute {
-        name: "DataRate",
-        kind: Kind::Rate { get: |a| a.data_rate, set: |a, rate| a.data_rate = rate },
-        doc: "Rate of every port that a link does not set otherwise.",
-    },
-    Attribute {
-        name: "Delay",
-        kind: Kind::Time {
-            min: Duration::ZERO,
-            max: Duration::from_secs(1),
-            get: |a| a.delay,
-            set: |a, delay| a.delay = delay,
-        },
-        doc: "Delay of links between switches.",
-    },
-    Attribute {
-        name: "PlaneBDP",
-        kind: Kind::Size {
-            min: 64,
-            max: 1 << 40,
-            get: |a| a.plane_bdp,
-            set: |a, bytes| a.plane_bdp = bytes,
-        },
-        doc: "Egress queue limit per port and class, counted in bytes of IP datagrams.",
-    },
-    Attribute {
-        name: "TrimmingEnabled",
-        kind: Kind::Flag {
-            get: |a| a.trimming_enabled,
-            set: |a, enabled| a.trimming_enabled = enabled,
-        },
-        doc: "Cuts trimmable packets that find their queue full to their headers.",
-    },
-    Attribute {
-        name: "TrimIpLength",
-        kind: Kind::Choice {
-            names: &["fix", "keep"],
-            get: |a| usize::from(a.trim_ip_length == TrimIpLength::Keep),
-            set: |a, index| a.trim_ip_length = [TrimIpLength::Fix, TrimIpLength::Keep][index],
-        },
-        doc: "Whether a trimmed packet's lengths say what is left or what was there.",
-    },
-];
+const QUEUES: Group<SwitchAttributes> = Group {
+    name: "Queues and trimming",
+    attributes: &[
+        switch!(
+            "PlaneBDP",
+            Size { min: 64, max: 1 << 40 },
+            plane_bdp,
+            "Egress queue limit per port and class, counted in bytes of IP datagrams."
+        ),
+        switch!(
+            "TrimmingEnabled",
+            Flag,
+            trimming_enabled,
+            "Cuts trimmable packets that find their queue full to their headers."
+        ),
+        switch!(
+            "TrimIpLength",
+            Choice(&[("fix", TrimIpLength::Fix), ("keep", TrimIpLength::Keep)]),
+            trim_ip_length,
+            "Whether a trimmed packet's lengths say what is left or what was there."
+        ),
+    ],
+};

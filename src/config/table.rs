@@ -1,96 +1,99 @@
 //! How an attribute is described, set and refused.
 
-use crate::time::Duration;
-use crate::units::{self, Rate};
+use super::kind::Kind;
 
-/// What kind of value an attribute takes, its range, and how it is read and
-/// written in the struct `T` that holds it.
-pub enum Kind<T> {
-    /// A whole number.
-    Integer {
-        /// Smallest value allowed.
-        min: u64,
-        /// Largest value allowed.
-        max: u64,
-        /// Reads it.
-        get: fn(&T) -> u64,
-        /// Writes it; the value is in range.
-        set: fn(&mut T, u64),
-    },
-    /// `true` or `false`.
-    Flag {
-        /// Reads it.
-        get: fn(&T) -> bool,
-        /// Writes it.
-        set: fn(&mut T, bool),
-    },
-    /// A span of protocol time, written as `150 us`.
-    Time {
-        /// Shortest span allowed.
-        min: Duration,
-        /// Longest span allowed.
-        max: Duration,
-        /// Reads it.
-        get: fn(&T) -> Duration,
-        /// Writes it; the value is in range.
-        set: fn(&mut T, Duration),
-    },
-    /// A rate, written as `400 Gbps`.
-    Rate {
-        /// Reads it.
-        get: fn(&T) -> Rate,
-        /// Writes it.
-        set: fn(&mut T, Rate),
-    },
-    /// A number of bytes, written as a whole number or as `100 KB`.
-    Size {
-        /// Smallest value allowed, in bytes.
-        min: u64,
-        /// Largest value allowed, in bytes.
-        max: u64,
-        /// Reads it.
-        get: fn(&T) -> u64,
-        /// Writes it; the value is in range.
-        set: fn(&mut T, u64),
-    },
-    /// One of several names.
-    Choice {
-        /// The names.
-        names: &'static [&'static str],
-        /// Reads the index of the current name.
-        get: fn(&T) -> usize,
-        /// Writes the choice by its index.
-        set: fn(&mut T, usize),
-    },
+/// All attributes of `T`.
+pub struct Table<T: 'static> {
+    /// What has them: `NIC` or `switch`.
+    pub owner: &'static str,
+    /// The attributes in groups.
+    pub groups: &'static [Group<T>],
+}
+
+/// Attributes that are about one thing.
+pub struct Group<T: 'static> {
+    /// The thing.
+    pub name: &'static str,
+    /// The attributes.
+    pub attributes: &'static [Attribute<T>],
 }
 
 /// One attribute of `T`.
 pub struct Attribute<T: 'static> {
     /// Its name in scenario files, as the field's public names have it.
     pub name: &'static str,
-    /// Its values.
-    pub kind: Kind<T>,
     /// What it does, in one sentence.
     pub doc: &'static str,
+    pub(super) place: &'static dyn Place<T>,
 }
 
-/// Why an attribute could not be set: names the attribute, the value and what is allowed.
+/// Where in `T` a value of a certain kind is.
+pub(super) struct Field<T, K: Kind> {
+    pub kind: K,
+    pub get: fn(&T) -> K::Value,
+    /// The value is one that the kind allows.
+    pub set: fn(&mut T, K::Value),
+}
+
+/// A [`Field`] of any kind.
+pub(super) trait Place<T>: Sync {
+    fn kind_name(&self) -> String;
+    fn range(&self) -> String;
+    fn show(&self, holder: &T) -> String;
+    fn set(&self, holder: &mut T, value: &toml::Value) -> Option<()>;
+}
+
+impl<T, K: Kind> Place<T> for Field<T, K> {
+    fn kind_name(&self) -> String {
+        self.kind.name()
+    }
+
+    fn range(&self) -> String {
+        self.kind.range()
+    }
+
+    fn show(&self, holder: &T) -> String {
+        self.kind.show(&(self.get)(holder))
+    }
+
+    fn set(&self, holder: &mut T, value: &toml::Value) -> Option<()> {
+        (self.set)(holder, self.kind.read(value)?);
+        Some(())
+    }
+}
+
+/// An [`Attribute`] called `$name`, of the kind `$kind`, in a field of `$holder`.
+macro_rules! attribute {
+    ($holder:ty, $name:literal, $kind:expr, $($field:ident).+, $doc:literal) => {
+        Attribute {
+            name: $name,
+            doc: $doc,
+            place: &Field {
+                kind: $kind,
+                get: |holder: &$holder| holder.$($field).+.clone(),
+                set: |holder: &mut $holder, value| holder.$($field).+ = value,
+            },
+        }
+    };
+}
+pub(super) use attribute;
+
+/// Why an attribute could not be set: names the attribute, the value, what is
+/// allowed, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttributeError {
     /// No attribute has this name.
-    #[error("`{name}` is not an attribute of a {owner}{}; the known ones are: {known}", .near.as_ref().map_or(String::new(), |n| format!(" (did you mean `{n}`?)")))]
+    #[error("`{name}` is not an attribute of a {owner};{} `mrc attributes {}` lists them", did_you_mean(.near), .owner.to_lowercase())]
     Unknown {
         /// The name given.
         name: String,
         /// `NIC` or `switch`.
         owner: &'static str,
-        /// The closest known name, when one is close.
-        near: Option<&'static str>,
-        /// All known names.
-        known: String,
+        /// The closest known names, when any is close.
+        near: Vec<&'static str>,
     },
     /// The value is of the wrong kind or out of range.
-    #[error("`{name} = {value}`: {allowed}")]
+    #[error("`{name} = {value}`: must be {allowed}; correct it, or remove it to keep {kept}")]
     Refused {
         /// The attribute.
         name: &'static str,
@@ -98,86 +101,97 @@ pub enum AttributeError {
         value: String,
         /// What is allowed.
         allowed: String,
+        /// The value that stays.
+        kept: String,
     },
 }
 
-impl<T> Kind<T> {
-    /// What values are allowed, in words.
-    pub fn allowed(&self) -> String {
-        match self {
-            Self::Integer { min, max, .. } => format!("a whole number from {min} to {max}"),
-            Self::Flag { .. } => "true or false".to_owned(),
-            Self::Time { min, max, .. } => {
-                let (min, max) = (units::show_duration(*min), units::show_duration(*max));
-                format!("a time with its unit from \"{min}\" to \"{max}\"")
-            }
-            Self::Rate { .. } => "a rate above zero with its unit, such as \"400 Gbps\"".to_owned(),
-            Self::Size { min, max, .. } => {
-                format!("a size from {min} to {max} bytes, such as \"100 KB\"")
-            }
-            Self::Choice { names, .. } => format!("one of {}", names.join(", ")),
-        }
+fn did_you_mean(near: &[&str]) -> String {
+    let quoted: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
+    match quoted[..] {
+        [] => String::new(),
+        _ => format!(" did you mean {}?", quoted.join(" or ")),
+    }
+}
+
+impl<T> Attribute<T> {
+    /// What kind of value it takes, such as `whole number`.
+    pub fn kind(&self) -> String {
+        self.place.kind_name()
     }
 
-    /// The current value in `holder`, as a scenario file would write it.
+    /// Which values are allowed, such as `1 to 16`.
+    pub fn range(&self) -> String {
+        self.place.range()
+    }
+
+    /// The current value in `holder`, as a scenario file would write it but for
+    /// the quotes around text.
     pub fn show(&self, holder: &T) -> String {
-        match self {
-            Self::Integer { get, .. } | Self::Size { get, .. } => get(holder).to_string(),
-            Self::Flag { get, .. } => get(holder).to_string(),
-            Self::Time { get, .. } => units::show_duration(get(holder)),
-            Self::Rate { get, .. } => get(holder).to_string(),
-            Self::Choice { names, get, .. } => names[get(holder)].to_owned(),
-        }
+        self.place.show(holder)
     }
 
-    fn set(&self, holder: &mut T, value: &toml::Value) -> Option<()> {
-        match self {
-            Self::Integer { min, max, set, .. } => {
-                let number = u64::try_from(value.as_integer()?).ok()?;
-                set(holder, Some(number).filter(|n| (*min..=*max).contains(n))?);
-            }
-            Self::Flag { set, .. } => set(holder, value.as_bool()?),
-            Self::Time { min, max, set, .. } => {
-                let time = units::parse_duration(value.as_str()?).ok()?;
-                set(holder, Some(time).filter(|t| (*min..=*max).contains(t))?);
-            }
-            Self::Rate { set, .. } => set(holder, units::parse_rate(value.as_str()?).ok()?),
-            Self::Size { min, max, set, .. } => {
-                let bytes = match value {
-                    toml::Value::Integer(bytes) => u64::try_from(*bytes).ok()?,
-                    other => units::parse_bytes(other.as_str()?).ok()?,
-                };
-                set(holder, Some(bytes).filter(|b| (*min..=*max).contains(b))?);
-            }
-            Self::Choice { names, set, .. } => {
-                let wanted = value.as_str()?;
-                set(holder, names.iter().position(|name| *name == wanted)?);
-            }
-        }
-        Some(())
+    /// Sets the value in `holder` to what `text` says: TOML, or text without
+    /// its quotes.
+    ///
+    /// # Errors
+    /// When the value is not allowed; `holder` keeps the one that it has.
+    // spec: PB-8
+    fn set(&self, holder: &mut T, text: &str) -> Result<(), AttributeError> {
+        // What is no TOML by itself goes on as text: `150 us`, and whatever
+        // TOML has no room for.
+        let value = text.parse().unwrap_or_else(|_| toml::Value::String(text.to_owned()));
+        self.place.set(holder, &value).ok_or_else(|| AttributeError::Refused {
+            name: self.name,
+            value: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            allowed: format!("a {} ({})", self.kind(), self.range()),
+            kept: self.show(holder),
+        })
     }
 }
 
-/// Sets the attribute `name` of `holder`, described in `table`.
-pub fn set_attribute<T>(
-    table: &'static [Attribute<T>],
-    owner: &'static str,
-    holder: &mut T,
-    name: &str,
-    value: &toml::Value,
-) -> Result<(), AttributeError> {
-    let Some(attribute) = table.iter().find(|a| a.name == name) else {
-        return Err(unknown(table, owner, name));
-    };
-    attribute.kind.set(holder, value).ok_or_else(|| AttributeError::Refused {
-        name: attribute.name,
-        value: value.to_string(),
-        allowed: attribute.kind.allowed(),
-    })
+impl<T> Table<T> {
+    /// Every attribute, in the order of the groups.
+    pub fn attributes(&self) -> impl Iterator<Item = &'static Attribute<T>> + use<T> {
+        self.groups.iter().flat_map(|group| group.attributes)
+    }
+
+    /// The attribute of this name.
+    pub fn find(&self, name: &str) -> Option<&'static Attribute<T>> {
+        self.attributes().find(|attribute| attribute.name == name)
+    }
+
+    /// Sets the attribute `name` of `holder` to what `text` says: TOML, or text
+    /// without its quotes.
+    ///
+    /// # Errors
+    /// When there is no such attribute, or the value is not allowed; nothing
+    /// changes then.
+    pub fn set(&self, holder: &mut T, name: &str, text: &str) -> Result<(), AttributeError> {
+        match self.find(name) {
+            Some(attribute) => attribute.set(holder, text),
+            None => Err(AttributeError::Unknown {
+                name: name.to_owned(),
+                owner: self.owner,
+                near: self.nearest(name),
+            }),
+        }
+    }
+
+    /// The attributes whose names are closest to `name`, as far as they are
+    /// close: a third of the letters may be wrong, and what is before the dot
+    /// may lack.
+    fn nearest(&self, name: &str) -> Vec<&'static str> {
+        let all: Vec<_> = self.attributes().map(|a| (distance(name, a.name), a.name)).collect();
+        let least = all.iter().map(|(distance, _)| *distance).min().unwrap_or(usize::MAX);
+        let close = |distance| distance == least && distance <= name.chars().count() / 3;
+        all.iter().filter(|(distance, _)| close(*distance)).map(|(_, name)| *name).collect()
+    }
 }
 
-fn unknown<T>(table: &'static [Attribute<T>], owner: &'static str, name: &str) -> AttributeError {
-    let near = table.iter().map(|a| a.name).find(|known| known.eq_ignore_ascii_case(name));
-    let known = table.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
-    AttributeError::Unknown { name: name.to_owned(), owner, near, known }
+fn distance(given: &str, known: &str) -> usize {
+    let (given, known) = (given.to_lowercase(), known.to_lowercase());
+    let last = known.rsplit('.').next().unwrap_or(&known);
+    let between = |name| strsim::damerau_levenshtein(&given, name);
+    between(&known).min(between(last))
 }

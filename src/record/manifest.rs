@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{RunId, UnixTime, sha256_hex};
-use crate::config::{Attribute, NIC_ATTRIBUTES, NicAttributes, SWITCH_ATTRIBUTES};
+use crate::config::{NIC_ATTRIBUTES, SWITCH_ATTRIBUTES, Table};
 use crate::scenario::{NodeKind, NodePlan, Topology};
 
 /// The commit that the program was built from.
@@ -83,23 +83,14 @@ impl RunManifest {
 
 fn node_record(node: &NodePlan) -> NodeRecord {
     let (kind, attributes) = match &node.kind {
-        NodeKind::Nic(config) => ("nic", nic_attributes(&config.attributes)),
-        NodeKind::Switch(config) => ("switch", all(SWITCH_ATTRIBUTES, &config.attributes)),
+        NodeKind::Nic(config) => ("nic", all(&NIC_ATTRIBUTES, &config.attributes)),
+        NodeKind::Switch(config) => ("switch", all(&SWITCH_ATTRIBUTES, &config.attributes)),
     };
     NodeRecord { name: node.name.clone(), kind, ip: node.ip(), attributes }
 }
 
-fn nic_attributes(nic: &NicAttributes) -> Attributes {
-    let mut attributes = all(NIC_ATTRIBUTES, nic);
-    if nic.initial_psn.is_none() {
-        // No number says that it is drawn from the seed.
-        attributes.insert("InitialPsn", "random".to_owned());
-    }
-    attributes
-}
-
-fn all<T>(table: &'static [Attribute<T>], holder: &T) -> Attributes {
-    table.iter().map(|attribute| (attribute.name, attribute.kind.show(holder))).collect()
+fn all<T>(table: &Table<T>, holder: &T) -> Attributes {
+    table.attributes().map(|attribute| (attribute.name, attribute.show(holder))).collect()
 }
 
 /// The SHA-256 of who is there and how all are joined: names, addresses,
@@ -165,11 +156,14 @@ mod tests {
             (&a["name"], &a["kind"], &a["ip"]),
             (&json!("a"), &json!("nic"), &json!("10.0.0.1"))
         );
-        assert_eq!(a["attributes"].as_object().unwrap().len(), NIC_ATTRIBUTES.len());
+        assert_eq!(a["attributes"].as_object().unwrap().len(), NIC_ATTRIBUTES.attributes().count());
         assert_eq!(a["attributes"]["InitialAckTimeout"], "150 us");
         assert_eq!((&s["kind"], &s["ip"]), (&json!("switch"), &Value::Null));
-        assert_eq!(s["attributes"].as_object().unwrap().len(), SWITCH_ATTRIBUTES.len());
-        assert_eq!(s["attributes"]["PlaneBDP"], "300000");
+        assert_eq!(
+            s["attributes"].as_object().unwrap().len(),
+            SWITCH_ATTRIBUTES.attributes().count()
+        );
+        assert_eq!(s["attributes"]["PlaneBDP"], "300 KB");
     }
 
     // spec: RC-1, W-7

@@ -17,7 +17,7 @@ const SHARED: [&str; 8] = [
 ];
 
 fn shared() -> impl Iterator<Item = &'static Attribute<NicAttributes>> {
-    NIC_ATTRIBUTES.iter().filter(|attribute| SHARED.contains(&attribute.name))
+    NIC_ATTRIBUTES.attributes().filter(|attribute| SHARED.contains(&attribute.name))
 }
 
 /// Refuses NICs whose frames would look different, and codepoints that cannot
@@ -30,7 +30,7 @@ pub(super) fn check(nics: &[(Section<'_>, NicSpec)]) {
     }
     for (section, nic) in others {
         for attribute in shared() {
-            let [ours, firsts] = [nic, first].map(|nic| attribute.kind.show(&nic.attributes));
+            let [ours, firsts] = [nic, first].map(|nic| attribute.show(&nic.attributes));
             if ours != firsts {
                 let (name, key) = (&nic.name, attribute.name);
                 section.refuse(&format!(

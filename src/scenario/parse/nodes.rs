@@ -7,8 +7,7 @@ use toml::de::DeValue;
 
 use super::section::Section;
 use crate::config::{
-    Attribute, NIC_ATTRIBUTES, NicAttributes, Profile, SWITCH_ATTRIBUTES, SwitchAttributes,
-    set_attribute,
+    NIC_ATTRIBUTES, NicAttributes, Profile, SWITCH_ATTRIBUTES, SwitchAttributes, Table,
 };
 use crate::scenario::{NicSpec, SwitchSpec};
 
@@ -45,10 +44,10 @@ impl Defaults {
     pub fn read(profile: Profile, top: &Section<'_>) -> Self {
         let (mut nic, mut switch) = (profile.nic(), profile.switch());
         if let Some(section) = top.inner("nic_defaults") {
-            set_nic_attributes(&section, &mut nic);
+            set_attributes(&section, &NIC_ATTRIBUTES, &mut nic);
         }
         if let Some(section) = top.inner("switch_defaults") {
-            set_switch_attributes(&section, &mut switch);
+            set_attributes(&section, &SWITCH_ATTRIBUTES, &mut switch);
         }
         Self { nic, switch }
     }
@@ -58,7 +57,7 @@ impl Defaults {
         section.allow_keys(&["name", "ip", "attributes"]);
         let mut attributes = self.nic.clone();
         if let Some(section) = section.inner("attributes") {
-            set_nic_attributes(&section, &mut attributes);
+            set_attributes(&section, &NIC_ATTRIBUTES, &mut attributes);
         }
         NicSpec {
             name: read_name(section),
@@ -72,32 +71,16 @@ impl Defaults {
         section.allow_keys(&["name", "attributes"]);
         let mut attributes = self.switch.clone();
         if let Some(section) = section.inner("attributes") {
-            set_switch_attributes(&section, &mut attributes);
+            set_attributes(&section, &SWITCH_ATTRIBUTES, &mut attributes);
         }
         SwitchSpec { name: read_name(section), attributes }
     }
 }
 
-fn set_nic_attributes(section: &Section<'_>, attributes: &mut NicAttributes) {
-    set_attributes(section, NIC_ATTRIBUTES, "NIC", attributes);
-}
-
-fn set_switch_attributes(section: &Section<'_>, attributes: &mut SwitchAttributes) {
-    set_attributes(section, SWITCH_ATTRIBUTES, "switch", attributes);
-}
-
-fn set_attributes<T>(
-    section: &Section<'_>,
-    table: &'static [Attribute<T>],
-    owner: &'static str,
-    holder: &mut T,
-) {
+/// Sets the attributes of `holder` that the section has.
+fn set_attributes<T>(section: &Section<'_>, table: &Table<T>, holder: &mut T) {
     for (name, _) in section.entries() {
-        let source = section.source(name);
-        // What is no value by itself (a table, a number that does not fit)
-        // goes on as text, which no attribute takes.
-        let value = source.parse().unwrap_or_else(|_| toml::Value::String(source.to_owned()));
-        if let Err(error) = set_attribute(table, owner, holder, name, &value) {
+        if let Err(error) = table.set(holder, name, section.source(name)) {
             section.refuse_entry(name, &error.to_string());
         }
     }
