@@ -79,9 +79,18 @@ impl Defaults {
 
 /// Sets the attributes of `holder` that the section has.
 fn set_attributes<T>(section: &Section<'_>, table: &Table<T>, holder: &mut T) {
-    for (name, _) in section.entries() {
-        if let Err(error) = table.set(holder, name, section.source(name)) {
-            section.refuse_entry(name, &error.to_string());
+    set_part("", section, table, holder);
+}
+
+/// The same where names lack `prefix`: a table `PcieNicSide` has the attributes
+/// `PcieNicSide.LaneCount` and so on.
+fn set_part<T>(prefix: &str, section: &Section<'_>, table: &Table<T>, holder: &mut T) {
+    for (key, _) in section.entries() {
+        let name = format!("{prefix}{key}");
+        if let Some(part) = section.part(key) {
+            set_part(&format!("{name}."), &part, table, holder);
+        } else if let Err(error) = table.set(holder, &name, section.source(key)) {
+            section.refuse_entry(key, &error.to_string());
         }
     }
 }

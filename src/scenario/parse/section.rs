@@ -148,6 +148,13 @@ impl<'a> Section<'a> {
         Self::from_value(&title, self.value(key)?, self.findings)
     }
 
+    /// The table at `key` as a part of this section, when there is a table.
+    pub fn part(&self, key: &str) -> Option<Self> {
+        let value = self.value(key)?;
+        let table = value.get_ref().as_table()?;
+        Some(Self::new(&self.title, value.span(), table, self.findings))
+    }
+
     /// The tables at `key`: the sections `[[key]]`.
     pub fn each(&self, key: &str) -> Vec<Self> {
         let title = format!("[[{key}]]");

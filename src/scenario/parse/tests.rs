@@ -207,6 +207,31 @@ fn attributes_out_of_range_are_refused() {
 }
 
 #[test]
+fn attributes_with_dots_may_be_keys_or_tables() {
+    let b = LAB.replace(
+        "name = 'b'\n",
+        "name = 'b'\n[nic.attributes.PcieNicSide]\nLaneCount = 3\nLaneBps = '1 Gbps'\n",
+    );
+    let dotted = "PcieNicSide.LaneCount = 2\n'PcieHostSide.LaneCount' = 7\n";
+    let scenario = read_text(&format!("[nic_defaults]\n{dotted}{b}")).unwrap();
+    let lanes = |nic: usize| {
+        let NicAttributes { pcie_nic, pcie_host, .. } = &scenario.nics[nic].attributes;
+        (pcie_nic.lane_count, pcie_host.lane_count)
+    };
+    assert_eq!((lanes(0), lanes(1)), ((2, 7), (3, 7)));
+    assert_eq!(scenario.nics[1].attributes.pcie_nic.lane_rate, Rate::gbps(1));
+    assert_eq!(
+        errors_of(&format!(
+            "[nic_defaults]\nPcieNicSide.LaneCount = 17\n[nic_defaults.PcieHostSide]\nLanes.n = 1\n{LAB}"
+        )),
+        [
+            "2: [nic_defaults] `PcieNicSide.LaneCount = 17`: must be a whole number (1 to 16); correct it, or remove it to keep 16",
+            "4: [nic_defaults] `PcieHostSide.Lanes.n` is not an attribute of a NIC; did you mean `PcieHostSide.LaneBps`? `mrc attributes nic` lists them",
+        ]
+    );
+}
+
+#[test]
 fn unknown_nodes_are_named_with_those_that_are_there() {
     assert_eq!(
         errors_with("[[write]]\nfrom = 'a'\nto = \"c\"\nbytes = 1\n"),
