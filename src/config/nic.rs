@@ -29,7 +29,7 @@ pub struct NicAttributes {
     pub initial_psn: Option<Psn>,
     /// The NIC's rate.
     pub data_rate: Rate,
-    /// Whether serialization and link delay take modelled time (not in native).
+    /// Whether serialization, link delay and PCIe take modelled time (not in native).
     pub paced: bool,
     /// The delay of the NIC's link.
     pub delay: Duration,

@@ -66,6 +66,7 @@ const QUEUE_PAIRS: Group<NicAttributes> = Group {
     ],
 };
 
+// spec: TIME-3, PB-7, PB-16
 const LINK: Group<NicAttributes> = Group {
     name: "Link",
     attributes: &[
@@ -80,6 +81,12 @@ const LINK: Group<NicAttributes> = Group {
             Time { min: Duration::ZERO, max: Duration::from_secs(1) },
             delay,
             "The delay of the NIC's link."
+        ),
+        nic!(
+            "Paced",
+            Flag,
+            paced,
+            "Serialization, the link's delay and PCIe take modelled time; false: the host's own speed."
         ),
     ],
 };

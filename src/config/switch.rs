@@ -52,6 +52,7 @@ macro_rules! switch {
 pub static SWITCH_ATTRIBUTES: Table<SwitchAttributes> =
     Table { owner: "switch", groups: &[LINK, QUEUES] };
 
+// spec: TIME-3
 const LINK: Group<SwitchAttributes> = Group {
     name: "Link",
     attributes: &[
@@ -66,6 +67,12 @@ const LINK: Group<SwitchAttributes> = Group {
             Time { min: Duration::ZERO, max: Duration::from_secs(1) },
             delay,
             "Delay of links between switches."
+        ),
+        switch!(
+            "Paced",
+            Flag,
+            paced,
+            "Serialization and the links' delays take modelled time; false: the host's own speed."
         ),
     ],
 };

@@ -122,7 +122,7 @@ impl<N: Role> Daemon<N> {
         let ports = ports::open(scenario, &topology, id, &options.interfaces)?;
         let epoch_ns = options.epoch_ns.unwrap_or_else(monotonic_ns);
         let clock = clock(scenario.profile, epoch_ns, options.tdf)?;
-        let paced = scenario.profile != Profile::Native;
+        let paced = plan.paced();
         let packet_time = paced.then(|| ports::packet_time(scenario, &topology, id));
         let ip = plan.ip().map(|ip| format!(" {ip}")).unwrap_or_default();
         let (log, sink) = event_log();

@@ -128,3 +128,16 @@ fn links_take_no_modelled_time_in_native() {
     assert_eq!(links(Profile::Native), [(Rate::gbps(10), Duration::ZERO); 2]);
     assert_eq!(links(Profile::Tuned)[1], (Rate::gbps(200), Duration::from_us(5)));
 }
+
+// spec: TIME-3, PB-16
+#[test]
+fn links_take_no_modelled_time_where_an_end_is_not_paced() {
+    let text = TWO_HOSTS.replace("name = \"b\"", "name = \"b\"\nattributes.Paced = false");
+    let topology = Topology::new(&read(&text));
+    let links: Vec<_> = topology.links.iter().map(|link| (link.rate, link.delay)).collect();
+    assert_eq!(
+        links,
+        [(Rate::gbps(400), Duration::from_ns(100)), (Rate::gbps(400), Duration::ZERO)]
+    );
+    assert_eq!(topology.nodes.iter().map(NodePlan::paced).collect::<Vec<_>>(), [true, false, true]);
+}

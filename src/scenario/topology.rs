@@ -3,8 +3,7 @@
 
 use core::net::Ipv4Addr;
 
-use super::{LinkSpec, Scenario};
-use crate::config::Profile;
+use super::{LinkSpec, NicSpec, Scenario};
 use crate::nic::NicConfig;
 use crate::node::PortId;
 use crate::node::link::{FaultRule, Link};
@@ -148,12 +147,11 @@ pub(super) fn plan_links(scenario: &Scenario) -> Vec<LinkPlan> {
             End { node: NodeId(node as u32), port }
         });
         let [a, b] = link.ends.map(|node| scenario.device(node));
-        let timed = timed(scenario, link);
+        let (rate, delay) = rate_and_delay(link, &a, &b);
         plans.push(LinkPlan {
             ends,
-            rate: timed.rate.unwrap_or(a.rate.min(b.rate)),
-            // A NIC's link takes the NIC's delay, one between switches the first one's.
-            delay: timed.delay.unwrap_or(if b.is_nic { b.delay } else { a.delay }),
+            rate,
+            delay,
             mtu: link.mtu,
             macs: [0, 1].map(|side| mac(0x4d, index, side)),
             interface_macs: [0, 1].map(|side| mac(0x49, index, side)),
@@ -163,38 +161,45 @@ pub(super) fn plan_links(scenario: &Scenario) -> Vec<LinkPlan> {
     plans
 }
 
-/// A link's own rate and delay.
-struct Timed {
-    rate: Option<Rate>,
-    delay: Option<Duration>,
-}
-
-/// What the file sets for `link`. In the native profile no link takes modelled
-/// time, whatever the file sets, and rules that need a rate use the NICs'.
-// spec: TIME-3
-fn timed(scenario: &Scenario, link: &LinkSpec) -> Timed {
-    match scenario.profile {
-        Profile::Native => Timed { rate: None, delay: None },
-        Profile::Reference | Profile::Tuned => Timed { rate: link.rate, delay: link.delay },
-    }
-}
-
 /// What the two kinds of devices have in common.
 struct Device {
     rate: Rate,
     delay: Duration,
+    paced: bool,
     is_nic: bool,
+}
+
+/// The rate and delay of `link` between `a` and `b`. Where an end is not paced
+/// the link takes no modelled time, whatever the file sets, and rules that need
+/// a rate use the devices'.
+// spec: TIME-3, PB-16
+fn rate_and_delay(link: &LinkSpec, a: &Device, b: &Device) -> (Rate, Duration) {
+    let slower = a.rate.min(b.rate);
+    if !(a.paced && b.paced) {
+        return (slower, Duration::ZERO);
+    }
+    // A NIC's link takes the NIC's delay, one between switches the first one's.
+    let delay = if b.is_nic { b.delay } else { a.delay };
+    (link.rate.unwrap_or(slower), link.delay.unwrap_or(delay))
 }
 
 impl Scenario {
     fn device(&self, node: usize) -> Device {
         match self.nics.get(node) {
-            Some(nic) => {
-                Device { rate: nic.attributes.data_rate, delay: nic.attributes.delay, is_nic: true }
-            }
+            Some(NicSpec { attributes, .. }) => Device {
+                rate: attributes.data_rate,
+                delay: attributes.delay,
+                paced: attributes.paced,
+                is_nic: true,
+            },
             None => {
                 let attributes = &self.switches[node - self.nics.len()].attributes;
-                Device { rate: attributes.data_rate, delay: attributes.delay, is_nic: false }
+                Device {
+                    rate: attributes.data_rate,
+                    delay: attributes.delay,
+                    paced: attributes.paced,
+                    is_nic: false,
+                }
             }
         }
     }
@@ -275,6 +280,15 @@ pub(super) fn distances(scenario: &Scenario, links: &[LinkPlan], to: usize) -> V
 }
 
 impl NodePlan {
+    /// Whether serialization at its ports takes modelled time.
+    // spec: TIME-3
+    pub fn paced(&self) -> bool {
+        match &self.kind {
+            NodeKind::Nic(config) => config.attributes.paced,
+            NodeKind::Switch(config) => config.attributes.paced,
+        }
+    }
+
     /// Its address, when it is a NIC.
     pub fn ip(&self) -> Option<Ipv4Addr> {
         match &self.kind {
