@@ -15,6 +15,6 @@ mod tests;
 pub use buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
 pub use nic::{NicAttributes, RttTimestampMode};
 pub use nic_table::NIC_ATTRIBUTES;
-pub use profile::Profile;
+pub use profile::{Profile, Setting};
 pub use switch::{SWITCH_ATTRIBUTES, SwitchAttributes};
 pub use table::{Attribute, AttributeError, Group, Table};
