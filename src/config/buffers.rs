@@ -35,6 +35,19 @@ impl Default for PcieSide {
 }
 
 impl PcieSide {
+    /// The most payload bytes of one transfer.
+    pub const TRANSFER_PAYLOAD: u64 = 512;
+    /// Bytes that each transfer has beside its payload.
+    pub const TRANSFER_OVERHEAD: u64 = 34;
+
+    /// The overhead, in bytes, of the transfers that move `payload` bytes; no
+    /// payload is a transfer too.
+    // spec: PB-2
+    pub const fn overhead(payload: u64) -> u64 {
+        let transfers = payload.div_ceil(Self::TRANSFER_PAYLOAD);
+        Self::TRANSFER_OVERHEAD * if transfers == 0 { 1 } else { transfers }
+    }
+
     /// The rate of this end's direction: all its lanes together.
     // spec: PB-1
     pub fn rate(&self) -> Rate {

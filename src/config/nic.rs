@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use super::buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
 use crate::time::Duration;
 use crate::units::{Rate, Share};
-use crate::wire::packet::{DATA_IP_OVERHEAD, FrameFormat};
+use crate::wire::packet::{DATA_IP_OVERHEAD, DATA_OVERHEAD, FrameFormat, ICRC, TSETH};
 use crate::wire::psn::Psn;
 use crate::wire::role::Codepoints;
 
@@ -152,6 +152,21 @@ impl NicAttributes {
     /// How frames of this NIC look.
     pub fn frame_format(&self) -> FrameFormat {
         FrameFormat { icrc: self.icrc, udp_port: self.udp_port, codepoints: self.codepoints }
+    }
+
+    /// What a data packet has on the wire beside its payload, in bytes: 78, and 4
+    /// each for a timestamp and an ICRC.
+    // spec: SEG-4, WIRE-9, W-3
+    pub fn data_overhead(&self) -> u64 {
+        let timestamped = self.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
+        let timestamp = if timestamped { TSETH } else { 0 };
+        (DATA_OVERHEAD + timestamp) as u64 + self.icrc_bytes()
+    }
+
+    /// The bytes of a packet's ICRC: 4 or none.
+    // spec: W-3
+    pub fn icrc_bytes(&self) -> u64 {
+        if self.icrc { ICRC as u64 } else { 0 }
     }
 
     /// The unit of the congestion window: a full packet's IP datagram, MSS + 60 bytes.

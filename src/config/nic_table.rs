@@ -66,7 +66,7 @@ const QUEUE_PAIRS: Group<NicAttributes> = Group {
     ],
 };
 
-// spec: TIME-3, PB-7, PB-16
+// spec: TIME-3, PB-16
 const LINK: Group<NicAttributes> = Group {
     name: "Link",
     attributes: &[

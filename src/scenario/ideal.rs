@@ -2,9 +2,9 @@
 
 use super::topology::{LinkPlan, distances};
 use super::{Flow, Scenario, Topology};
-use crate::config::{NicAttributes, RttTimestampMode};
+use crate::config::NicAttributes;
 use crate::time::Duration;
-use crate::wire::packet::{ACK_WIRE_BYTES, DATA_OVERHEAD, ICRC, TSETH};
+use crate::wire::packet::ACK_WIRE_BYTES;
 
 /// One direction of a link on a flow's way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +55,8 @@ fn ideal_time(
     let busy = |hop: &Hop| links[hop.link].rate.time_for(loads[hop.link][hop.side]);
     // The first of equals: `max_by_key` alone gives the last one.
     let bottleneck = path.iter().rev().max_by_key(|hop| busy(hop))?;
-    let packet = u64::from(flow.bytes.min(sender.mss)) + data_overhead(sender);
-    let ack = (ACK_WIRE_BYTES + if sender.icrc { ICRC } else { 0 }) as u64;
+    let packet = u64::from(flow.bytes.min(sender.mss)) + sender.data_overhead();
+    let ack = ACK_WIRE_BYTES as u64 + sender.icrc_bytes();
     let mut unloaded = Duration::ZERO;
     for link in path.iter().map(|hop| &links[hop.link]) {
         unloaded += link.rate.time_for(packet) + link.delay;
@@ -66,19 +66,11 @@ fn ideal_time(
     Some(busy(bottleneck) + unloaded.saturating_sub(serialization))
 }
 
-/// What a data packet has on the wire beside its payload.
-// spec: SEG-4, WIRE-9, W-3
-fn data_overhead(nic: &NicAttributes) -> u64 {
-    let timestamped = nic.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
-    let extra = if timestamped { TSETH } else { 0 } + if nic.icrc { ICRC } else { 0 };
-    (DATA_OVERHEAD + extra) as u64
-}
-
 /// All bytes of a flow on the wire, each packet sent once.
 // spec: SEG-2, SEG-4
 fn flow_wire_bytes(flow: &Flow, sender: &NicAttributes) -> u64 {
     let packets = u64::from(flow.bytes.div_ceil(sender.mss).max(1));
-    let message = u64::from(flow.bytes) + packets * data_overhead(sender);
+    let message = u64::from(flow.bytes) + packets * sender.data_overhead();
     message.saturating_mul(u64::from(flow.messages))
 }
 

@@ -158,6 +158,7 @@ fn read_nodes<'a>(
         findings.add_general("there is no NIC; add a [[nic]] section for each".to_owned());
     }
     nodes::check_unique(&nics, &switches);
+    nodes::check_attributes(&nics);
     format::check(&nics);
     (nics, switches)
 }

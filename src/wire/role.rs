@@ -122,23 +122,19 @@ pub enum CodepointError {
 }
 
 impl Codepoints {
-    /// Checks that all six are 0 to 63 and differ.
-    ///
-    /// # Errors
-    /// The first fault found, naming the role or both roles.
+    /// Each role whose codepoint cannot be used: above 63, or the same as that
+    /// of a role before it.
     // spec: W-13
-    pub fn validate(&self) -> Result<(), CodepointError> {
-        for (index, second) in Role::ALL.into_iter().enumerate() {
+    pub fn faults(&self) -> Vec<CodepointError> {
+        let fault = |(index, second): (usize, Role)| {
             let dscp = self.dscp(second);
             if dscp > 63 {
-                return Err(CodepointError::OutOfRange { role: second, dscp });
+                return Some(CodepointError::OutOfRange { role: second, dscp });
             }
-            let earlier = &Role::ALL[..index];
-            if let Some(&first) = earlier.iter().find(|&&role| self.dscp(role) == dscp) {
-                return Err(CodepointError::Shared { first, second, dscp });
-            }
-        }
-        Ok(())
+            let first = Role::ALL[..index].iter().find(|role| self.dscp(**role) == dscp)?;
+            Some(CodepointError::Shared { first: *first, second, dscp })
+        };
+        Role::ALL.into_iter().enumerate().filter_map(fault).collect()
     }
 
     /// The DSCP value of `role`.
@@ -167,7 +163,7 @@ mod tests {
     #[test]
     fn every_role_is_found_by_its_codepoint_and_its_name() {
         let codepoints = Codepoints::default();
-        assert_eq!(codepoints.validate(), Ok(()));
+        assert_eq!(codepoints.faults(), []);
         assert_eq!(Role::ALL.map(|role| codepoints.dscp(role)), [0, 4, 8, 12, 16, 46]);
         for role in Role::ALL {
             assert_eq!(codepoints.role(codepoints.dscp(role)), Some(role));
@@ -179,11 +175,16 @@ mod tests {
     // spec: W-13
     #[test]
     fn codepoints_that_are_shared_or_too_large_are_refused_by_name() {
-        let shared = Codepoints { control: 12, ..Codepoints::default() };
-        let message = shared.validate().map_err(|error| error.to_string());
-        assert_eq!(message, Err("TRIMMED and CONTROL have the same codepoint 12".to_owned()));
-        let large = Codepoints { trimmable: 64, ..Codepoints::default() };
-        let message = large.validate().map_err(|error| error.to_string());
-        assert_eq!(message, Err("the codepoint of TRIMMABLE is 64, above 63".to_owned()));
+        let wrong =
+            Codepoints { trimmable: 64, control: 12, trimmed_last_hop: 0, ..Codepoints::default() };
+        let messages: Vec<_> = wrong.faults().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages,
+            [
+                "the codepoint of TRIMMABLE is 64, above 63",
+                "NO_TRIM and TRIMMED_LAST_HOP have the same codepoint 0",
+                "TRIMMED and CONTROL have the same codepoint 12",
+            ]
+        );
     }
 }

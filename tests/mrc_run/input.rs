@@ -12,7 +12,7 @@ fn assert_refused(end: &End, parts: &[&str]) {
     }
 }
 
-// spec: WL-1
+// spec: WL-1, PB-8
 #[test]
 fn bad_scenarios_are_explained() {
     let bench = Bench::new(As::User);
@@ -30,6 +30,11 @@ fn bad_scenarios_are_explained() {
             a,
             &format!("{a}\nattributes = {{ MaxPSNRange = 70000000 }}"),
             ["MaxPSNRange", "70000000", "to"],
+        ),
+        (
+            a,
+            &format!("{a}\nattributes.EgressBufferManager.PoolAllocationVector = [1]"),
+            ["EgressBufferManager.PoolAllocationVector = [1]", "one for control", "add what lacks"],
         ),
     ] {
         let text = demo("4 MiB").replacen(from, to, 1);

@@ -20,14 +20,10 @@ fn shared() -> impl Iterator<Item = &'static Attribute<NicAttributes>> {
     NIC_ATTRIBUTES.attributes().filter(|attribute| SHARED.contains(&attribute.name))
 }
 
-/// Refuses NICs whose frames would look different, and codepoints that cannot
-/// be told apart.
+/// Refuses NICs whose frames would look different.
 // spec: W-3, W-13
 pub(super) fn check(nics: &[(Section<'_>, NicSpec)]) {
-    let Some(((section, first), others)) = nics.split_first() else { return };
-    if let Err(error) = first.attributes.codepoints.validate() {
-        section.refuse(&format!("NIC {}: {error}; all six must differ", first.name));
-    }
+    let Some(((_, first), others)) = nics.split_first() else { return };
     for (section, nic) in others {
         for attribute in shared() {
             let [ours, firsts] = [nic, first].map(|nic| attribute.show(&nic.attributes));

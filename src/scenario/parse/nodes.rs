@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
+use super::findings::list;
 use super::section::Section;
 use crate::config::{
-    NIC_ATTRIBUTES, NicAttributes, Profile, SWITCH_ATTRIBUTES, SwitchAttributes, Table,
+    NIC_ATTRIBUTES, NicAttributes, Problem, Profile, SWITCH_ATTRIBUTES, SwitchAttributes, Table,
 };
 use crate::scenario::{NicSpec, SwitchSpec};
 
@@ -113,6 +114,25 @@ fn read_address(value: &DeValue<'_>) -> Option<Ipv4Addr> {
 fn default_address(index: usize) -> Ipv4Addr {
     let (block, host) = (index as u32 / 254, index as u32 % 254 + 1);
     Ipv4Addr::from_bits(0x0a00_0000 | block << 8 | host)
+}
+
+/// Refuses attributes that do not go together, each fault once, at the first of
+/// the NICs that have it.
+// spec: PB-8
+pub(super) fn check_attributes(nics: &[(Section<'_>, NicSpec)]) {
+    let mut found: Vec<(&Section<'_>, Problem, Vec<&str>)> = Vec::new();
+    for (section, nic) in nics {
+        for problem in nic.attributes.problems() {
+            match found.iter_mut().find(|(_, known, _)| *known == problem) {
+                Some((.., names)) => names.push(&nic.name),
+                None => found.push((section, problem, vec![&nic.name])),
+            }
+        }
+    }
+    for (section, problem, names) in found {
+        let nics = if names.len() == 1 { "NIC" } else { "NICs" };
+        section.refuse(&format!("{nics} {}: {problem}", list(names.into_iter())));
+    }
 }
 
 /// Refuses names and addresses that are taken.

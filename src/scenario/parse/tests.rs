@@ -231,6 +231,22 @@ fn attributes_with_dots_may_be_keys_or_tables() {
     );
 }
 
+// spec: PB-8, RTT-2
+#[test]
+fn attributes_that_do_not_go_together_are_refused_at_their_nic() {
+    let defaults = "[nic_defaults]\nEgressBufferManager.PoolAllocationVector = [1]\n";
+    let a = "name = 'a'\nattributes = { RTTTimestampMode = 'WireTimestamp', InitialAckTimeout = '20 ms' }";
+    let found = errors_of(&format!("{defaults}{}", LAB.replace("name = 'a'", a)));
+    assert_eq!(found.len(), 2, "{found:?}");
+    let starts = [
+        "3: [[nic]] NIC a: `RTTTimestampMode = WireTimestamp`: ",
+        "3: [[nic]] NICs a, b: `EgressBufferManager.PoolAllocationVector = [1]`: must have",
+    ];
+    for (found, start) in found.iter().zip(starts) {
+        assert!(found.starts_with(start), "{found}");
+    }
+}
+
 #[test]
 fn unknown_nodes_are_named_with_those_that_are_there() {
     assert_eq!(
@@ -291,7 +307,9 @@ fn all_nodes_agree_on_how_frames_look() {
     );
     assert_eq!(
         errors_of(&format!("[nic_defaults]\nDscpControl = 12\n{LAB}")),
-        ["3: [[nic]] NIC a: TRIMMED and CONTROL have the same codepoint 12; all six must differ"]
+        [
+            "3: [[nic]] NICs a, b: `DscpControl = 12`: DscpTrimmed is the same, and all six codepoints must differ; give each its own"
+        ]
     );
 }
 
