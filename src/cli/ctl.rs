@@ -3,7 +3,6 @@
 mod show;
 
 use core::net::Ipv4Addr;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::number::{number, number32};
+use super::output::{json_line, say};
 use mrc_lab::daemon::protocol::{Fill, FlowFill, PostWrite, Request, Response};
 use mrc_lab::daemon::{Client, ClientError};
 use mrc_lab::nic::Access;
@@ -218,7 +218,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn print(response: &Response, json: bool) -> Result<(), Failure> {
-    say(if json { json_line(response)? } else { show::response(response) })
+    say(&if json { json_line(response)? } else { show::response(response) })
 }
 
 /// Prints events until there were `count`, or the daemon ends.
@@ -232,21 +232,9 @@ fn follow(client: &mut Client, count: Option<u64>, json: bool) -> Result<(), Fai
             Err(error) => return Err(client_failure(error)),
         };
         left -= 1;
-        say(if json { json_line(&event)? } else { show::event(&event) })?;
+        say(&if json { json_line(&event)? } else { show::event(&event) })?;
     }
     Ok(())
-}
-
-fn json_line(value: &impl serde::Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::to_string(value).context("writing JSON")? + "\n")
-}
-
-/// Writes to standard output. A reader that has gone (`| head`) is an error
-/// like any other, not a panic.
-fn say(text: String) -> Result<(), Failure> {
-    let mut out = io::stdout();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    Ok(written.context("writing to standard output")?)
 }
 
 fn client_failure(error: ClientError) -> Failure {

@@ -1,11 +1,13 @@
 //! The command line: one file for each subcommand.
 
+mod attributes;
 mod ctl;
 mod daemon;
 mod failure;
 mod hold;
 mod notice;
 mod number;
+mod output;
 mod run;
 mod scenario;
 mod table;
@@ -38,6 +40,8 @@ enum Command {
     Switch(daemon::SwitchArgs),
     /// Ask a running NIC or switch over its control socket.
     Ctl(ctl::Args),
+    /// List the attributes of NICs and switches: what can be set, and to what.
+    Attributes(attributes::Args),
 }
 
 impl Command {
@@ -47,6 +51,7 @@ impl Command {
             Self::Nic(args) => daemon::run::<Nic>(args.options()),
             Self::Switch(args) => daemon::run::<Switch>(args.options()),
             Self::Ctl(args) => ctl::run(args),
+            Self::Attributes(args) => attributes::run(args),
         }
     }
 }

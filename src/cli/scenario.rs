@@ -31,7 +31,8 @@ pub struct SourceArgs {
     pub seed: Option<u64>,
 }
 
-fn profile(name: &str) -> Result<Profile, String> {
+/// The profile of this name.
+pub fn profile(name: &str) -> Result<Profile, String> {
     let names = || Profile::ALL.map(Profile::name).join(", ");
     Profile::from_name(name).ok_or_else(|| format!("no such profile; choose one of {}", names()))
 }

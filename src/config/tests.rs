@@ -177,21 +177,3 @@ fn every_default_is_read_as_it_is_shown() {
         assert_eq!(set(attribute.name, &shown).as_ref(), Ok(&nic), "{} = {shown}", attribute.name);
     }
 }
-
-/// A row of the tables in docs/scenarios.md.
-fn row<T>(attribute: &Attribute<T>, holder: &T) -> String {
-    let (shown, allowed) = (attribute.show(holder), attribute.range());
-    format!("| `{}` | {shown} | {allowed} | {} |", attribute.name, attribute.doc)
-}
-
-#[test]
-fn the_documented_tables_are_those_in_the_code() {
-    let document = include_str!("../../docs/scenarios.md");
-    let nic = Profile::Reference.nic();
-    let switch = Profile::Reference.switch();
-    let rows = NIC_ATTRIBUTES.attributes().map(|attribute| row(attribute, &nic));
-    let rows = rows.chain(SWITCH_ATTRIBUTES.attributes().map(|attribute| row(attribute, &switch)));
-    let missing: Vec<_> =
-        rows.filter(|row| !document.lines().any(|line| line == row.as_str())).collect();
-    assert!(missing.is_empty(), "docs/scenarios.md lacks:\n{}", missing.join("\n"));
-}
