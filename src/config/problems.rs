@@ -4,7 +4,7 @@ use super::buffers::{BufferAttributes, PcieSide};
 use super::nic::{NicAttributes, RttTimestampMode};
 use super::nic_table::NIC_ATTRIBUTES;
 use crate::time::Duration;
-use crate::units::{Share, show_duration};
+use crate::units::show_duration;
 use crate::wire::packet::SACK_WIRE_BYTES;
 use crate::wire::role::{CodepointError, Role};
 
@@ -64,6 +64,9 @@ struct Run {
 /// The longest base timeout under which timestamps on the wire, which repeat
 /// after 8.388608 ms, tell round trips apart.
 const LONGEST_TIMESTAMPED: Duration = Duration::from_ms(8);
+
+/// All of a buffer, in millionths.
+const WHOLE_PPM: u64 = 1_000_000;
 
 impl NicAttributes {
     /// Everything for which no NIC starts with these attributes; empty when one
@@ -157,8 +160,7 @@ impl Check<'_> {
             let wanted = "must have a share above 0 for data and one for control".to_owned();
             self.refuse(names.shares, wanted, "add what lacks, such as [0.9, 0.1]");
         }
-        let whole = u64::from(Share::from_ppm(1_000_000).as_ppm());
-        if ppm().sum::<u64>() > whole {
+        if ppm().sum::<u64>() > WHOLE_PPM {
             let wanted = "shares must add up to 1 at most".to_owned();
             self.refuse(names.shares, wanted, "lower some of them");
         }
@@ -180,7 +182,7 @@ impl Check<'_> {
             let bytes = buffer.pool_bytes(class);
             if bytes < needed {
                 let share = buffer.shares[class];
-                let total = (needed * 1_000_000).div_ceil(u64::from(share.as_ppm()));
+                let total = (needed * WHOLE_PPM).div_ceil(u64::from(share.as_ppm()));
                 self.refuse(
                     names.total,
                     format!(
