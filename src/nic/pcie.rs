@@ -10,22 +10,10 @@ use std::collections::VecDeque;
 
 use super::class::Class;
 use super::requester::Segment;
-use crate::config::NicAttributes;
+use crate::config::{NicAttributes, PcieSide};
 use crate::time::Instant;
 use crate::units::Rate;
 use crate::wire::qpn::Qpn;
-
-/// Payload bytes in one transfer.
-const TRANSFER: u64 = 512;
-/// Overhead bytes of one transfer.
-const OVERHEAD: u64 = 34;
-
-/// The overhead of a run of `payload` bytes: it is at least one transfer.
-// spec: PB-2
-const fn overhead(payload: u64) -> u64 {
-    let transfers = payload.div_ceil(TRANSFER);
-    OVERHEAD * if transfers == 0 { 1 } else { transfers }
-}
 
 /// One direction of the link: runs leave in order, one after the other.
 // spec: PB-1, PB-3, PB-7
@@ -46,7 +34,7 @@ impl Direction {
     // spec: PB-2, PB-3
     fn send(&mut self, now: Instant, payload: u64) -> Instant {
         let start = self.free_at.max(now);
-        let bytes = payload + overhead(payload);
+        let bytes = payload + PcieSide::overhead(payload);
         self.free_at = self.rate.map_or(start, |rate| start + rate.time_for(bytes));
         self.free_at
     }
@@ -86,12 +74,12 @@ impl TransmitBuffer {
     }
 
     fn fits(&self, run: &Run) -> bool {
-        run.payload <= self.data_room && overhead(run.payload) <= self.header_room
+        run.payload <= self.data_room && PcieSide::overhead(run.payload) <= self.header_room
     }
 
     fn accept(&mut self, run: Run) {
         self.data_room -= run.payload;
-        self.header_room -= overhead(run.payload);
+        self.header_room -= PcieSide::overhead(run.payload);
         self.accepted.push_back(run);
     }
 
@@ -108,7 +96,7 @@ impl TransmitBuffer {
             } else {
                 let left = self.accepted.pop_front_if(|run| run.ends <= now)?;
                 self.data_room += left.payload;
-                self.header_room += overhead(left.payload);
+                self.header_room += PcieSide::overhead(left.payload);
             }
         }
     }

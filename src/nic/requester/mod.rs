@@ -14,10 +14,10 @@ use super::groups::GroupId;
 use super::retransmit::RetransmitSchedule;
 use super::sent_packets::{SentPacket, SentPackets, SentState};
 use super::timers::{Timer, Timers};
-use crate::config::{NicAttributes, RttTimestampMode};
+use crate::config::NicAttributes;
 use crate::time::{Duration, Instant};
 use crate::trace::{QpAddress, RetransmitCause};
-use crate::wire::packet::{DATA_IP_OVERHEAD, ETHERNET, FCS, ICRC, TSETH};
+use crate::wire::packet::{ETHERNET, FCS};
 use crate::wire::psn::PsnExt;
 use crate::wire::qpn::{Qpn, RKey};
 
@@ -66,8 +66,8 @@ pub struct RequesterLimits {
     pub mss: u32,
     /// Packets allowed beyond the cumulative PSN.
     pub max_psn_range: u32,
-    /// Bytes of a data packet's IP datagram beside its payload.
-    pub overhead: u32,
+    /// Bytes of a data packet on the wire beside its payload.
+    pub wire_overhead: u32,
     /// Reorder allowance of SACK-gap loss detection.
     pub sack_loss_min_retx_pkts: u32,
     /// No gaps are looked for during loss recovery.
@@ -80,20 +80,21 @@ impl RequesterLimits {
     /// What a data packet with `payload` bytes takes on the wire.
     // spec: SEG-4, WIRE-9
     pub fn wire_bytes(&self, payload: u32) -> u64 {
-        u64::from(payload + self.overhead) + (ETHERNET + FCS) as u64
+        u64::from(payload + self.wire_overhead)
+    }
+
+    /// What a data packet with `payload` bytes counts in flight: its IP datagram.
+    // spec: SEG-6, WIRE-9, W-3
+    pub fn flight_bytes(&self, payload: u32) -> u32 {
+        payload + self.wire_overhead - (ETHERNET + FCS) as u32
     }
 
     /// What a NIC with these attributes gives its sending sides.
-    // spec: SEG-6, WIRE-9, W-3
     pub fn new(attributes: &NicAttributes) -> Self {
-        let timestamped = attributes.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
-        let overhead = DATA_IP_OVERHEAD
-            + if timestamped { TSETH } else { 0 }
-            + if attributes.icrc { ICRC } else { 0 };
         Self {
             mss: attributes.mss,
             max_psn_range: attributes.max_psn_range,
-            overhead: overhead as u32,
+            wire_overhead: attributes.data_overhead() as u32,
             sack_loss_min_retx_pkts: attributes.sack_loss_min_retx_pkts,
             recovery_gate: attributes.sack_gap_recovery_gate,
             initial_ack_timeout: attributes.initial_ack_timeout,
@@ -354,7 +355,7 @@ impl Requester {
     fn fetch_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Segment> {
         let psn = self.next_to_fetch();
         let segment = self.messages.get(self.issued)?.segment(psn)?;
-        let flight_bytes = segment.length + self.limits.overhead;
+        let flight_bytes = self.limits.flight_bytes(segment.length);
         self.fetching += 1;
         self.fetching_bytes += flight_bytes;
         env.group.add_flight(flight_bytes);
@@ -370,7 +371,7 @@ impl Requester {
     /// the next PSN.
     // spec: PCIE-3
     pub fn on_payload(&mut self, segment: Segment) -> Outgoing {
-        let flight_bytes = segment.length + self.limits.overhead;
+        let flight_bytes = self.limits.flight_bytes(segment.length);
         self.fetching -= 1;
         self.fetching_bytes -= flight_bytes;
         let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
