@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::protocol::{Fill, FlowFill, PostWrite, Posted, QpReport, Region, Request, Response};
 use super::role::{Role, not_here};
 use crate::io::EventLoop;
-use crate::nic::{Access, Nic, QpChoice, WorkRequest};
+use crate::nic::{Access, BufferCounters, Nic, PoolCounters, QpChoice, WorkRequest};
 use crate::node::Drops;
 use crate::rng::Rng;
 use crate::scenario::{Flow, NodeKind};
@@ -169,7 +169,30 @@ fn save(bytes: &[u8], path: &Path) -> Result<Response, String> {
 }
 
 fn counters(nic: &Nic) -> Response {
-    Response::NicCounters { counters: fields(nic.counters()), drops: causes(nic.drops()) }
+    Response::NicCounters {
+        counters: fields(nic.counters()),
+        pools: pools(&nic.buffers()),
+        drops: causes(nic.drops()),
+    }
+}
+
+/// The pools of a NIC's buffers, each with its name.
+// spec: PB-15
+fn pools(buffers: &BufferCounters) -> Vec<Map<String, Value>> {
+    let [egress_data, egress_control] = &buffers.egress;
+    let [ingress_data, ingress_control] = &buffers.ingress;
+    let named = [
+        ("egress data", egress_data),
+        ("egress control", egress_control),
+        ("ingress data", ingress_data),
+        ("ingress control", ingress_control),
+    ];
+    let one = |(name, counters): (&str, &PoolCounters)| {
+        let mut pool = fields(counters);
+        pool.insert("pool".to_owned(), name.into());
+        pool
+    };
+    named.into_iter().map(one).collect()
 }
 
 /// The fields of a struct of counters by name.

@@ -145,6 +145,8 @@ pub enum Response {
     NicCounters {
         /// Counters under the names of the records.
         counters: Map<String, Value>,
+        /// The pools of its buffers.
+        pools: Vec<Map<String, Value>>,
         /// Drops by cause.
         drops: BTreeMap<String, u64>,
     },

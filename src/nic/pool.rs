@@ -22,7 +22,7 @@ pub struct PoolCounters {
 
 /// The pools of a NIC's buffers, each class's in its place: data, then control.
 // spec: PB-15
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BufferCounters {
     /// Of packets that wait to be sent.
     pub egress: [PoolCounters; 2],

@@ -23,11 +23,11 @@ pub fn response(response: &Response) -> String {
         }
         Response::Qps { qps } if qps.is_empty() => "no QPs\n".to_owned(),
         Response::Qps { qps } => qp_table(qps),
-        Response::NicCounters { counters, drops } => {
-            format!("{}{}", numbers(counters), drop_lines(drops))
+        Response::NicCounters { counters, pools, drops } => {
+            format!("{}{}{}", numbers(counters), columns(&POOL, pools), drop_lines(drops))
         }
         Response::SwitchCounters { ports, drops } => {
-            format!("{}{}", port_table(ports), drop_lines(drops))
+            format!("{}{}", columns(&PORT, ports), drop_lines(drops))
         }
         Response::Closed { qp } => qp_table(std::slice::from_ref(qp)),
         Response::Digest { sha256 } => format!("{sha256}\n"),
@@ -111,25 +111,32 @@ fn drop_lines(drops: &BTreeMap<String, u64>) -> String {
     drops.iter().map(|(cause, count)| format!("dropped, {cause}: {count}\n")).collect()
 }
 
-fn port_table(ports: &[Map<String, Value>]) -> String {
-    const COLUMNS: [&str; 8] = [
-        "interface",
-        "frames_in",
-        "bytes_in",
-        "frames_out",
-        "bytes_out",
-        "trim",
-        "trim_sent",
-        "trim_drop",
-    ];
-    let mut table = Table::new(COLUMNS);
-    for port in ports {
-        let cell = |name: &str| match port.get(name) {
+/// What is shown of a switch's port.
+const PORT: [&str; 8] = [
+    "interface",
+    "frames_in",
+    "bytes_in",
+    "frames_out",
+    "bytes_out",
+    "trim",
+    "trim_sent",
+    "trim_drop",
+];
+
+/// What is shown of a pool of a NIC's buffers.
+const POOL: [&str; 7] =
+    ["pool", "size_bytes", "used_bytes", "peak_bytes", "packets_in", "packets_out", "drops"];
+
+/// A line for each of `things`, with those of its fields that `names` names.
+fn columns<const N: usize>(names: &[&'static str; N], things: &[Map<String, Value>]) -> String {
+    let mut table = Table::new(*names);
+    for thing in things {
+        let cell = |name: &str| match thing.get(name) {
             Some(Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
             None => "-".to_owned(),
         };
-        table.row(COLUMNS.iter().map(|name| cell(name)).collect());
+        table.row(names.iter().map(|name| cell(name)).collect());
     }
     table.text()
 }
