@@ -9,6 +9,7 @@ mod figures;
 mod golden;
 mod hostile;
 mod lab;
+mod limits;
 mod loss;
 mod marking;
 mod nacks;
