@@ -24,6 +24,8 @@ mod requester;
 mod responder;
 mod responders;
 mod retransmit;
+#[cfg(test)]
+mod reuse_tests;
 mod sent_packets;
 mod spraying;
 mod timers;

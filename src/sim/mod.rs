@@ -11,7 +11,7 @@ use crate::nic::Nic;
 use crate::node::link::{Link, Passage};
 use crate::node::{Ctx, Frame, FramePool, FrameTap, NoTap, Node, PortId, TapDirection};
 use crate::rng::Rng;
-use crate::scenario::{End, NodeKind, Topology};
+use crate::scenario::{End, NodeKind, NodePlan, Topology};
 use crate::switch::Switch;
 use crate::time::Instant;
 use crate::trace::{Event, NodeId, QpEvent, TraceSink};
@@ -27,6 +27,17 @@ enum SimNode {
 }
 
 impl SimNode {
+    /// The node of `plan` in life number `start`, with its own random stream.
+    // spec: W-7
+    fn new(plan: &NodePlan, seed: u64, start: u64) -> (Self, Rng) {
+        let mut rng = Rng::derive(seed, &plan.name, start);
+        let node = match &plan.kind {
+            NodeKind::Nic(config) => Self::Nic(Box::new(Nic::new((**config).clone(), &mut rng))),
+            NodeKind::Switch(config) => Self::Switch(Box::new(Switch::new(config.clone()))),
+        };
+        (node, rng)
+    }
+
     fn as_node(&mut self) -> &mut dyn Node {
         match self {
             Self::Nic(nic) => nic.as_mut(),
@@ -44,8 +55,11 @@ impl SimNode {
 
 /// A node with what belongs to it.
 struct Station {
+    plan: NodePlan,
     node: SimNode,
     rng: Rng,
+    /// How many lives the node has had before this one.
+    restarts: u64,
     /// The sending end of the link behind each port, and where it leads.
     links: Vec<(Link, End)>,
     /// The instants for which wake-ups are queued, each once, the earliest last.
@@ -62,6 +76,7 @@ enum Happening {
 
 /// Every node and link of a topology under one clock.
 pub struct SimWorld<'t, C = InMemory> {
+    seed: u64,
     now: Instant,
     stations: Vec<Station>,
     queue: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
@@ -78,17 +93,19 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
     // spec: TIME-5, W-7
     pub fn new(topology: &Topology, seed: u64, carrier: C, trace: &'t mut dyn TraceSink) -> Self {
         let stations = topology.nodes.iter().enumerate().map(|(index, plan)| {
-            let mut rng = Rng::derive(seed, &plan.name, 0);
-            let node = match &plan.kind {
-                NodeKind::Nic(config) => {
-                    SimNode::Nic(Box::new(Nic::new((**config).clone(), &mut rng)))
-                }
-                NodeKind::Switch(config) => SimNode::Switch(Box::new(Switch::new(config.clone()))),
-            };
-            let links = topology.sending_ends(NodeId(index as u32), seed);
-            Station { node, rng, links, wake_ups: Vec::new(), tap: Box::new(NoTap) }
+            let (node, rng) = SimNode::new(plan, seed, 0);
+            Station {
+                plan: plan.clone(),
+                node,
+                rng,
+                restarts: 0,
+                links: topology.sending_ends(NodeId(index as u32), seed),
+                wake_ups: Vec::new(),
+                tap: Box::new(NoTap),
+            }
         });
         Self {
+            seed,
             now: Instant::ZERO,
             stations: stations.collect(),
             queue: BinaryHeap::new(),
@@ -149,6 +166,20 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         });
         self.after_call(node);
         result
+    }
+
+    /// Puts a fresh NIC in the place of `node` now, as when a daemon is killed
+    /// and started again: QPs, memory and frames that have not left are lost, and
+    /// its random stream is that of a new life. What is on the wire arrives.
+    ///
+    /// # Panics
+    /// When the node is a switch.
+    // spec: W-7, REL-6
+    pub fn restart_nic(&mut self, node: NodeId) {
+        let station = &mut self.stations[node.0 as usize];
+        assert!(matches!(station.node, SimNode::Nic(_)), "node {} is a switch", node.0);
+        station.restarts += 1;
+        (station.node, station.rng) = SimNode::new(&station.plan, self.seed, station.restarts);
     }
 
     /// Lets `frame` arrive at `to` at `at`, as if `from` had sent it; for

@@ -5,6 +5,7 @@ mod acks;
 mod bench;
 mod cases;
 mod closing;
+mod dying;
 mod figures;
 mod golden;
 mod hostile;
