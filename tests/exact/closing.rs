@@ -53,6 +53,40 @@ fn a_closed_receiving_side_answers_only_its_last_packet_sent_again() {
     assert_eq!(bench.counters().messages_rcvd, 1);
 }
 
+// The side had all of the message: a NACK would fetch what nobody lacks.
+// spec: REL-4, NACK-2
+#[test]
+fn a_trimmed_retransmission_of_the_last_packet_draws_the_final_ack_and_no_nack() {
+    let mut bench = closed(3, |_| ());
+    let trimmed = |n| bench.part(n, 3).again().asking().trimmed(Role::Trimmed);
+    let [last, other] = [trimmed(2), trimmed(1)];
+    assert_eq!(bench.answer(&last), ["ACK 2"]);
+    assert!(bench.answer(&other).is_empty());
+    let counters = bench.counters();
+    assert_eq!((counters.trimmed_pkts_rcvd, bench.drops("late_data")), (0, 2));
+}
+
+// case C04: the receiving host is done at its last byte and closes before the
+// last ACK is out.
+// spec: REL-4, RX-8, DONE-3
+#[test]
+fn a_receiver_that_closes_at_recv_complete_leaves_no_sender_waiting() {
+    for lost in [0, 1] {
+        let ack = PacketMatch { kind: Some(Kind::Ack), limit: Some(lost), ..Default::default() };
+        let scenario = back_to_back().with_fault_back(rule(FaultAction::Drop, ack));
+        let mut bench = Bench::pair(scenario);
+        bench.post(QpChoice::New, 2 * 4_096);
+        bench.run_until(|bench| bench.counters().messages_rcvd == 1);
+        bench.close(bench.receiving_qpn());
+        assert_eq!((bench.counters().ack_pkts_sent, bench.counters().qp_closed), (0, 1));
+        bench.run_to(us(310));
+        assert_eq!(bench.events(A, QpEventKind::WqeComplete).len(), 1, "{lost} lost");
+        assert_eq!(bench.counters_of(A).completion_rerequests, lost);
+        assert_eq!((bench.drops("late_data"), bench.counters().ack_pkts_sent), (lost, 1 + lost));
+        assert_eq!((bench.nic().holdings()[0], bench.counters().qp_created), (0, 1));
+    }
+}
+
 // spec: REL-4, REL-3
 #[test]
 fn packets_by_number_find_the_tombstone_and_strangers_do_not() {
