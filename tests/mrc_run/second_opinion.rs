@@ -76,3 +76,29 @@ fn tshark_finds_nothing_wrong_with_the_demo() {
     // 62, 78, 94 and 4,174 bytes on the wire, without the FCS.
     assert_eq!(sizes, BTreeSet::from([58, 74, 90, 4_170]));
 }
+
+// spec: PB-12, PB-13, TIME-5
+#[test]
+fn a_slow_host_pauses_its_peer_and_wireshark_knows_the_frames() {
+    let bench = Bench::alone(As::User);
+    bench.write("slow-host.toml", include_str!("../../scenarios/slow-host.toml"));
+    let mut events = Vec::new();
+    for clock in ["exact", "exact-wires"] {
+        let end = bench.run(&format!("slow-host.toml --clock {clock} --out {clock}")).well();
+        assert_eq!((end.line("sha-256: "), end.line("drops: ")), ("equal", "none"));
+        events.push(bench.read(&format!("{clock}/slow-host-mrc-events-0.csv")));
+    }
+    assert!(events[0] == events[1] && !events[0].is_empty(), "the events differ");
+    let words = ["-Y", "macc", "-T", "fields", "-e", "macc.opcode", "-e", "eth.dst"];
+    let table = tshark(
+        &bench.path("exact-wires/a.pcapng"),
+        &[&words[..], &["-e", "macc.cbfc.enbv", "-e", "macc.cbfc.pause_time.c0"]].concat(),
+    );
+    let pauses: Vec<_> = table.lines().collect();
+    assert!(pauses.len() > 10, "{table}");
+    for (line, quanta) in pauses.iter().zip(["65535", "0"].iter().cycle()) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        assert_eq!(columns[..2], ["0x0101", "01:80:c2:00:00:01"], "{line}");
+        assert_eq!((number(columns[2]), columns[3]), (1, *quanta), "{line}");
+    }
+}
