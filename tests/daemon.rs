@@ -39,18 +39,28 @@ fn number(answer: &Value, field: &str) -> u64 {
     answer[field].as_u64().unwrap_or_else(|| panic!("no number {field} in {answer}"))
 }
 
-/// Writes 300,000 bytes from a to b over the control sockets; gives the keys of
-/// both regions and the number of the QP.
-fn write_message(lab: &Lab) -> [u64; 3] {
+/// Regions of 300,000 bytes at a and at b: key and address of each.
+fn register(lab: &Lab) -> [[u64; 2]; 2] {
     let local = lab.ctl_json("a register --length 300000 --flow 5:0:100000:3");
     let remote = lab.ctl_json("b register --length 300000 --access remote-write");
-    let [lkey, rkey] = [&local, &remote].map(|region| number(region, "rkey"));
-    let [local_va, remote_va] = [&local, &remote].map(|region| number(region, "va"));
+    [local, remote].map(|region| ["rkey", "va"].map(|field| number(&region, field)))
+}
+
+/// Posts 300,000 bytes from a to b; gives the number of the QP.
+fn post(lab: &Lab, [[lkey, local_va], [rkey, remote_va]]: [[u64; 2]; 2]) -> u64 {
     let posted = lab.ctl_json(&format!(
         "a write --peer 10.0.0.2 --lkey {lkey:#x} --local-va {local_va} --length 300000 \
          --remote-va {remote_va} --rkey {rkey} --wqe-id 7"
     ));
-    [lkey, rkey, number(&posted, "qpn")]
+    number(&posted, "qpn")
+}
+
+/// Writes 300,000 bytes from a to b over the control sockets; gives the keys of
+/// both regions and the number of the QP.
+fn write_message(lab: &Lab) -> [u64; 3] {
+    let regions = register(lab);
+    let qpn = post(lab, regions);
+    [regions[0][0], regions[1][0], qpn]
 }
 
 // spec: TIME-2, TIME-5, TIME-6, RC-3, RC-6, RC-7, WL-1, REL-2, TIME-4
@@ -128,6 +138,54 @@ fn assert_capture(lab: &Lab) {
     assert!(packets >= 148, "{packets} packets");
     assert_eq!(capture.interfaces()[0].name, "a.a0");
     assert!(capture.section_comments()[0].contains("TDF: 1000"));
+}
+
+// case D03: the peer is stopped; timers fire once a period, nothing spins, and
+// the work goes on when the peer does.
+// spec: REL-5, RTO-4
+#[test]
+fn a_stopped_peer_costs_no_processor_time() {
+    inside("a_stopped_peer_costs_no_processor_time", || {
+        let lab = Lab::new();
+        let [a, b, s] = lab.start_all();
+        let regions = register(&lab);
+        b.signal("STOP");
+        post(&lab, regions);
+        wait_for("a timeout", || {
+            (number(&lab.ctl_json("a counters")["counters"], "rto") > 0).then_some(())
+        });
+        let (before, second) = (a.cpu_time(), Duration::from_secs(1));
+        std::thread::sleep(second);
+        let busy = a.cpu_time() - before;
+        assert!(busy < second / 2, "{busy:?} of a second");
+        let waiting = lab.ctl_json("a qps");
+        assert_eq!(number(&waiting["qps"][0], "messages"), 1);
+        b.signal("CONT");
+        events_until(&a, QpEventKind::WqeComplete);
+        // 74 packets time out together, once in 150 ms at most.
+        let counters = &lab.ctl_json("a counters")["counters"];
+        let periods = number(counters, "rto") / 74;
+        assert!(periods <= number(&lab.ctl_json("a report"), "now_ps") / 150_000_000);
+        drop((a, b, s));
+    });
+}
+
+// spec: REL-6
+#[test]
+fn a_peer_that_is_killed_and_started_again_is_a_new_peer() {
+    inside("a_peer_that_is_killed_and_started_again_is_a_new_peer", || {
+        let lab = Lab::new();
+        let [a, b, s] = lab.start_all();
+        write_message(&lab);
+        events_until(&a, QpEventKind::WqeComplete);
+        drop(b);
+        fs::remove_file(lab.path("b")).expect("left by the killed daemon");
+        let b = lab.start("nic --node b --interface b0");
+        let [lkey, rkey, _] = write_message(&lab);
+        events_until(&b, QpEventKind::RecvComplete);
+        assert_same_bytes(&lab, lkey, rkey);
+        drop((a, b, s));
+    });
 }
 
 // spec: REL-9

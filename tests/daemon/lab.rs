@@ -161,6 +161,16 @@ impl Running {
         line.trim_start_matches(':').trim().to_owned()
     }
 
+    /// How long it has run on a processor, in user and kernel mode.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.expect("it runs");
+        // Fields 14 and 15, in ticks of 10 ms; the second is the name in parentheses.
+        let (_, fields) = stat.rsplit_once(") ").expect("a name");
+        let ticks = fields.split(' ').skip(11).take(2).map(|n| n.parse::<u64>().expect("ticks"));
+        Duration::from_millis(10 * ticks.sum::<u64>())
+    }
+
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill");
