@@ -21,4 +21,5 @@ mod scheduling;
 mod segmentation;
 mod swarm;
 mod timers;
+mod walk;
 mod wiretap;
