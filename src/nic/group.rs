@@ -19,6 +19,8 @@ pub struct QpGroup {
     /// QPs with something to send, in the order of their turns.
     turns: VecDeque<Qpn>,
     members: u32,
+    /// Whether something waits for room in the window.
+    stalled: bool,
     /// Whether the group is in the scheduler's list.
     pub listed: bool,
 }
@@ -34,6 +36,7 @@ impl QpGroup {
             rerequests: 0,
             turns: VecDeque::new(),
             members: 0,
+            stalled: false,
             listed: false,
         }
     }
@@ -104,6 +107,15 @@ impl QpGroup {
     // spec: SCHED-4
     pub fn is_ready(&self) -> bool {
         !self.turns.is_empty() && (self.has_room() || self.rerequests > 0)
+    }
+
+    /// Sees whether something waits for room in the window; true when it has
+    /// begun to.
+    // spec: SEG-8
+    pub fn begins_to_stall(&mut self) -> bool {
+        let before = self.stalled;
+        self.stalled = !self.turns.is_empty() && !self.has_room();
+        self.stalled && !before
     }
 
     /// Puts a QP that has something to send at the end of the turns.

@@ -94,6 +94,7 @@ impl Nic {
     // spec: SCHED-4, SCHED-6, SEG-8
     pub(super) fn activate_group(&mut self, id: GroupId) {
         let Some(group) = self.groups.get_mut(id) else { return };
+        self.counters.cwnd_stalls += u64::from(group.begins_to_stall());
         if !group.listed && group.is_ready() {
             group.listed = true;
             self.scheduler.join(id, group.resend_waits());
@@ -133,7 +134,6 @@ impl Nic {
         let turn = group.next_turn(|qpn| requesters.get(&qpn).is_some_and(|q| q.can_send(room)));
         let Some((qpn, requester)) = turn.and_then(|qpn| Some((qpn, requesters.get(&qpn)?))) else {
             group.listed = false;
-            self.counters.cwnd_stalls += u64::from(!room);
             return Served::Done;
         };
         let bytes = self.limits.wire_bytes(requester.next_payload(room));

@@ -22,4 +22,5 @@ mod segmentation;
 mod swarm;
 mod timers;
 mod walk;
+mod window;
 mod wiretap;
