@@ -199,7 +199,7 @@ impl Nic {
         let message = Some((work.wqe_id, work.length));
         self.emit(ctx, QpEventKind::WqeCreated, ends, message);
         self.activate(qpn);
-        self.scheduler.pass_no_later_than(ctx.now + Self::DOORBELL_DELAY);
+        self.scheduler.pass_at(ctx.now + Self::DOORBELL_DELAY);
         Ok(qpn)
     }
 

@@ -323,7 +323,7 @@ impl Node for Nic {
             self.pcie.next(),
             self.ingress.next_refresh(),
             self.timers.next(),
-            self.scheduler.pass_at(),
+            self.scheduler.next_pass(),
             self.tombstones.next_expiry(),
             self.responders.next_look(),
         ]

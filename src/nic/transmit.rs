@@ -21,7 +21,8 @@ use crate::wire::tseth::TIMESTAMP_STEP_NS;
 #[derive(Debug, Default)]
 pub struct TransmitScheduler {
     list: VecDeque<GroupId>,
-    pass_at: Option<Instant>,
+    /// When passes are due, each instant once, the earliest first.
+    passes: VecDeque<Instant>,
     /// The last pass stopped because the egress pool was full.
     // spec: SEG-9
     stopped: bool,
@@ -29,14 +30,24 @@ pub struct TransmitScheduler {
 
 impl TransmitScheduler {
     /// When the next pass is due.
-    pub fn pass_at(&self) -> Option<Instant> {
-        self.pass_at
+    pub fn next_pass(&self) -> Option<Instant> {
+        self.passes.front().copied()
     }
 
-    /// A pass must run at `at` or before.
-    // spec: QP-4, SCHED-8
-    pub fn pass_no_later_than(&mut self, at: Instant) {
-        self.pass_at = Some(self.pass_at.map_or(at, |due| due.min(at)));
+    /// A pass runs at `at`, whatever else makes one run before.
+    // spec: QP-4, SCHED-8, SEG-9
+    pub fn pass_at(&mut self, at: Instant) {
+        let place = self.passes.partition_point(|due| *due < at);
+        if self.passes.get(place) != Some(&at) {
+            self.passes.insert(place, at);
+        }
+    }
+
+    /// Takes the passes that are due by `now`, which are run as one; true when
+    /// there were any.
+    fn take_due(&mut self, now: Instant) -> bool {
+        let due = self.passes.partition_point(|at| *at <= now);
+        self.passes.drain(..due).count() > 0
     }
 
     /// A group joins: at the head when something waits to be sent again.
@@ -104,14 +115,14 @@ impl Nic {
     /// A pass runs at once.
     // spec: NACK-7, SCHED-8
     pub(super) fn request_pass(&mut self, now: Instant) {
-        self.scheduler.pass_no_later_than(now);
+        self.scheduler.pass_at(now);
     }
 
     /// The group at the head of the list has its turn, again and again, until no
     /// group is ready or the egress pool is full.
     // spec: SCHED-5, SCHED-8, SEG-9, PCIE-4
     pub(super) fn transmit_pass_if_due(&mut self, ctx: &mut Ctx<'_>) {
-        if self.scheduler.pass_at.take_if(|at| *at <= ctx.now).is_none() {
+        if !self.scheduler.take_due(ctx.now) {
             return;
         }
         self.scheduler.stopped = false;
@@ -226,7 +237,7 @@ impl Nic {
     // spec: SEG-7, SEG-9
     pub(super) fn release_egress(&mut self, now: Instant, class: Class, bytes: u64) {
         if self.egress.release(class, bytes) && self.scheduler.stopped {
-            self.scheduler.pass_no_later_than(now + Self::DRAIN_DELAY);
+            self.scheduler.pass_at(now + Self::DRAIN_DELAY);
         }
     }
 
