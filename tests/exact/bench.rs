@@ -13,11 +13,12 @@ use mrc_lab::trace::{NoTrace, NodeId, QpEvent, QpEventKind};
 use mrc_lab::wire::aeth::Aeth;
 use mrc_lab::wire::bth::Bth;
 use mrc_lab::wire::cc_state::CcState;
-use mrc_lab::wire::mac::MacPair;
+use mrc_lab::wire::mac::{MacAddr, MacPair};
 use mrc_lab::wire::meth::Meth;
 use mrc_lab::wire::neth::{NackReason, Neth};
 use mrc_lab::wire::opcode::Opcode;
 use mrc_lab::wire::packet::{Body, Ecn, FrameFormat, Packet};
+use mrc_lab::wire::pfc::Pfc;
 use mrc_lab::wire::psn::Psn;
 use mrc_lab::wire::qpn::Qpn;
 use mrc_lab::wire::reth::Reth;
@@ -329,6 +330,24 @@ impl Bench {
         let bth = Bth { retransmission: rtx, ..bth(Opcode::Nack, qpn, number) };
         self.control(bth, Body::Nack(neth))
     }
+}
+
+/// A PFC frame that pauses `priority` for `quanta` of 512 bit times.
+pub fn pause(priority: usize, quanta: u16) -> Vec<u8> {
+    pfc_frame(&Pfc::one(priority, quanta))
+}
+
+/// One that pauses data and control.
+pub fn pause_both(quanta: u16) -> Vec<u8> {
+    let mut both = Pfc::default();
+    both.quanta[..2].fill(Some(quanta));
+    pfc_frame(&both)
+}
+
+fn pfc_frame(pfc: &Pfc) -> Vec<u8> {
+    let mut frame = Vec::new();
+    pfc.emit(MacAddr([0x02, 0, 0, 0, 0, 9]), &mut frame);
+    frame
 }
 
 pub fn psn(number: i64) -> Psn {

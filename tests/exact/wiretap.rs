@@ -9,6 +9,7 @@ use mrc_lab::trace::NodeId;
 use mrc_lab::wire::bth::BthView;
 use mrc_lab::wire::opcode::{Kind, Opcode};
 use mrc_lab::wire::packet::{Body, FrameFormat, Packet, wire_bytes};
+use mrc_lab::wire::pfc::Pfc;
 use mrc_lab::wire::psn::Psn;
 use mrc_lab::wire::seth::{PathMark, Seth};
 
@@ -42,7 +43,12 @@ impl Seen {
     }
 
     pub fn is_data(&self) -> bool {
-        self.packet().bth.opcode.is_data()
+        self.pfc().is_none() && self.packet().bth.opcode.is_data()
+    }
+
+    /// What it pauses, when it is a PFC frame.
+    pub fn pfc(&self) -> Option<Pfc> {
+        Pfc::is_pfc(&self.frame).then(|| Pfc::parse(&self.frame).expect("nodes send good ones"))
     }
 
     pub fn seth(&self) -> Option<Seth> {
@@ -52,8 +58,14 @@ impl Seen {
         }
     }
 
-    /// `FIRST 0 C`, `LAST 7 A RTX`, `SACK 3 [5 8-9]`, `NACK 4 TRIMMED RTX`.
+    /// `FIRST 0 C`, `LAST 7 A RTX`, `SACK 3 [5 8-9]`, `NACK 4 TRIMMED RTX`,
+    /// `PAUSE 0:65535`.
     pub fn line(&self) -> String {
+        if let Some(pfc) = self.pfc() {
+            let classes = (0..).zip(pfc.quanta);
+            let told = classes.filter_map(|(class, quanta)| Some(format!(" {class}:{}", quanta?)));
+            return format!("PAUSE{}", told.collect::<String>());
+        }
         let packet = self.packet();
         let bth = packet.bth;
         let mut line = bth.opcode.name().trim_start_matches("WRITE_").to_owned();
