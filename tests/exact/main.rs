@@ -3,6 +3,7 @@
 
 mod acks;
 mod bench;
+mod buffers;
 mod cases;
 mod closing;
 mod dying;
@@ -20,6 +21,7 @@ mod receiving;
 mod scheduling;
 mod segmentation;
 mod swarm;
+mod thirteen_lanes;
 mod timers;
 mod walk;
 mod window;
