@@ -8,7 +8,7 @@ use super::memory::{Access, MemoryRegion};
 use super::requester::Requester;
 use super::responder::Responder;
 use super::tombstones::Tombstone;
-use super::{Nic, QpErrorReason, RetransmitCounts};
+use super::{Nic, QpErrorReason, RetransmitCounts, RttStatistics};
 use crate::node::Ctx;
 use crate::trace::{QpAddress, QpEvent, QpEventKind};
 use crate::wire::psn::{Psn, PsnExt};
@@ -111,12 +111,14 @@ pub struct QpInfo {
     pub beyond_cumulative: u64,
     /// Requester: what it has sent again.
     pub retransmissions: RetransmitCounts,
+    /// Requester: the round-trip times of its group, once there is one.
+    pub rtt: Option<RttStatistics>,
     /// Why it is in the error state, when it is.
     pub error: Option<QpErrorReason>,
 }
 
 impl QpInfo {
-    fn of_requester(requester: &Requester) -> Self {
+    fn of_requester(requester: &Requester, rtt: Option<RttStatistics>) -> Self {
         Self {
             side: QpSide::Requester,
             local: requester.local(),
@@ -125,6 +127,7 @@ impl QpInfo {
             messages: requester.messages_open() as u64,
             beyond_cumulative: requester.sent().span(),
             retransmissions: requester.counts(),
+            rtt,
             error: requester.error(),
         }
     }
@@ -138,6 +141,7 @@ impl QpInfo {
             messages: u64::from(responder.messages()),
             beyond_cumulative: u64::from(responder.held()),
             retransmissions: RetransmitCounts::default(),
+            rtt: None,
             error: None,
         }
     }
@@ -272,6 +276,7 @@ impl Nic {
     fn close_requester(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         self.with_requester(qpn, |requester, env| requester.release(env.group));
         let requester = self.requesters.remove(&qpn)?;
+        let info = QpInfo::of_requester(&requester, self.rtt_of(&requester));
         self.discard_unsent(ctx.now, qpn);
         // One in the error state has left before.
         if requester.error().is_none() {
@@ -279,7 +284,6 @@ impl Nic {
             self.activate_group(requester.group());
         }
         self.request_pass(ctx.now);
-        let info = QpInfo::of_requester(&requester);
         self.tell_closed(ctx, &info);
         Some(info)
     }
@@ -314,8 +318,16 @@ impl Nic {
 
     /// Every side of a QP at this NIC, sending sides first.
     pub fn qps(&self) -> impl Iterator<Item = QpInfo> + '_ {
-        let sending = self.requesters.values().map(QpInfo::of_requester);
+        let sending = self.requesters.values();
+        let sending = sending.map(|side| QpInfo::of_requester(side, self.rtt_of(side)));
         sending.chain(self.responders.iter().map(QpInfo::of_responder))
+    }
+
+    /// The round-trip times of a sending side's group, which one in the error
+    /// state has left.
+    fn rtt_of(&self, requester: &Requester) -> Option<RttStatistics> {
+        let group = requester.error().is_none().then_some(requester.group())?;
+        self.groups.get(group)?.rtt()
     }
 
     /// Bytes in flight to `peer`.

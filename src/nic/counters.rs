@@ -29,6 +29,8 @@ pub struct NicCounters {
     pub nack_pkts_rcvd: u64,
     /// Trimmed data packets received.
     pub trimmed_pkts_rcvd: u64,
+    /// Round-trip times sampled.
+    pub rtt_samples: u64,
     /// Messages posted.
     pub wqes_created: u64,
     /// Messages covered by a cumulative ACK.

@@ -3,6 +3,8 @@
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
+use super::rtt::RttStatistics;
+use crate::time::Duration;
 use crate::wire::qpn::Qpn;
 
 /// QPs from this NIC to one remote IPv4 address that share a window.
@@ -21,6 +23,7 @@ pub struct QpGroup {
     members: u32,
     /// Whether something waits for room in the window.
     stalled: bool,
+    rtt: Option<RttStatistics>,
     /// Whether the group is in the scheduler's list.
     pub listed: bool,
 }
@@ -37,6 +40,7 @@ impl QpGroup {
             turns: VecDeque::new(),
             members: 0,
             stalled: false,
+            rtt: None,
             listed: false,
         }
     }
@@ -134,6 +138,20 @@ impl QpGroup {
         if let Some(index) = self.turns.iter().position(|other| *other == qpn) {
             self.turns.remove(index);
         }
+    }
+
+    /// A round trip of one of its packets was sampled.
+    // spec: RTT-1
+    pub fn on_rtt_sample(&mut self, rtt: Duration) {
+        match &mut self.rtt {
+            Some(statistics) => statistics.add(rtt),
+            None => self.rtt = Some(RttStatistics::of(rtt)),
+        }
+    }
+
+    /// What its samples come to; `None` before the first one.
+    pub fn rtt(&self) -> Option<RttStatistics> {
+        self.rtt
     }
 
     /// A side of a QP joins.

@@ -26,6 +26,7 @@ mod responders;
 mod retransmit;
 #[cfg(test)]
 mod reuse_tests;
+mod rtt;
 mod sent_packets;
 mod spraying;
 mod timers;
@@ -65,6 +66,7 @@ pub use counters::NicCounters;
 pub use memory::{Access, MemoryRegion};
 pub use pool::{BufferCounters, PoolCounters};
 pub use requester::{QpErrorReason, RetransmitCounts};
+pub use rtt::RttStatistics;
 
 /// Who a NIC is and what it is joined to.
 #[derive(Clone, Debug)]

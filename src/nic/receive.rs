@@ -5,15 +5,17 @@ use super::class::Class;
 use super::received::Arrival;
 use super::requester::{NackNews, Refused};
 use super::responder::{Condition, DataArrival, Response};
+use super::rtt::RoundTrip;
 use super::tombstones::Tombstone;
 use crate::node::Ctx;
-use crate::trace::{Direction, Event, PacketEvent, QpAddress, QpEventKind};
+use crate::trace::{Direction, Event, PacketEvent, QpAddress, QpEventKind, RttSample};
 use crate::wire::aeth::Aeth;
 use crate::wire::bth::Bth;
+use crate::wire::cc_state::CcState;
 use crate::wire::mac::EthernetView;
 use crate::wire::meth::Meth;
 use crate::wire::neth::{NackReason, Neth};
-use crate::wire::opcode::Opcode;
+use crate::wire::opcode::{Kind, Opcode};
 use crate::wire::packet::{Body, Ecn, Packet, wire_bytes};
 use crate::wire::pfc::Pfc;
 use crate::wire::psn::{Psn, PsnExt};
@@ -337,7 +339,9 @@ impl Nic {
             Body::Sack(Seth { subject: SackSubject::Probe { .. }, .. }, _) => {
                 return self.drops.count("unexpected_probe_response");
             }
-            Body::Sack(seth, _) => self.receive_sack(qpn, seth),
+            Body::Sack(seth, cc_state) => {
+                self.receive_sack(ctx, qpn, (seth, cc_state), packet.bth.retransmission)
+            }
             Body::Nack(neth) => self.receive_nack(ctx, qpn, neth, packet.bth.retransmission),
             _ => Ok(()),
         };
@@ -357,12 +361,21 @@ impl Nic {
     }
 
     // spec: SACK-8, SACK-9
-    fn receive_sack(&mut self, qpn: Qpn, seth: &Seth) -> Result<(), Refused> {
+    fn receive_sack(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        qpn: Qpn,
+        sack: (&Seth, &CcState),
+        retransmission: bool,
+    ) -> Result<(), Refused> {
         self.counters.sack_pkts_rcvd += 1;
-        self.with_requester(qpn, |qp, env| qp.on_sack(env, seth)).ok_or(Refused)?
+        let now = ctx.now;
+        let sample = self.with_requester(qpn, |qp, env| qp.on_sack(env, sack, retransmission, now));
+        self.trace_rtt(ctx, qpn, Kind::Sack, sample.ok_or(Refused)??);
+        Ok(())
     }
 
-    // spec: NACK-11, RTO-9
+    // spec: NACK-7, NACK-11, RTO-9
     fn receive_nack(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -373,10 +386,20 @@ impl Nic {
         self.counters.nack_pkts_rcvd += 1;
         let now = ctx.now;
         let news = self.with_requester(qpn, |qp, env| qp.on_nack(env, neth, retransmission, now));
-        if let NackNews::Fatal(reason) = news.ok_or(Refused)?? {
-            self.fail_qp(ctx, qpn, reason);
+        match news.ok_or(Refused)?? {
+            NackNews::Queued(sample) => self.trace_rtt(ctx, qpn, Kind::Nack, sample),
+            NackNews::Ignored => {}
+            NackNews::Fatal(reason) => self.fail_qp(ctx, qpn, reason),
         }
         Ok(())
+    }
+
+    /// A packet of this kind gave a sample, or none.
+    fn trace_rtt(&self, ctx: &mut Ctx<'_>, qpn: Qpn, by: Kind, sample: Option<RoundTrip>) {
+        if let (Some(RoundTrip { psn, time }), Some(qp)) = (sample, self.requesters.get(&qpn)) {
+            let (local, remote, psn) = (qp.local(), qp.remote(), psn.wire());
+            ctx.record_packet(|| Event::Rtt(RttSample { by, local, remote, psn, rtt: time }));
+        }
     }
 }
 

@@ -8,13 +8,13 @@ use super::egress::DataPacket;
 use super::groups::GroupId;
 use super::pcie::Fetch;
 use super::requester::{Outgoing, Segment, Turn};
+use super::rtt::timestamp_at;
 use crate::config::RttTimestampMode;
 use crate::node::Ctx;
 use crate::time::{Duration, Instant};
 use crate::trace::QpEventKind;
 use crate::wire::psn::PsnExt;
 use crate::wire::qpn::Qpn;
-use crate::wire::tseth::TIMESTAMP_STEP_NS;
 
 /// The list of groups that are ready to send.
 // spec: SCHED-5, SCHED-6
@@ -64,12 +64,6 @@ impl TransmitScheduler {
     pub fn remove(&mut self, group: GroupId) {
         self.list.retain(|listed| *listed != group);
     }
-}
-
-/// `at` as data packets carry it: 128 ns steps, mod 2^16.
-// spec: WIRE-2
-fn timestamp_at(at: Instant) -> u16 {
-    (at.as_ns() / TIMESTAMP_STEP_NS) as u16
 }
 
 /// How a group's turn went.

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::net::Ipv4Addr;
 
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::opcode::Kind;
 use crate::wire::psn::Psn;
 use crate::wire::qpn::Qpn;
@@ -142,6 +142,22 @@ pub struct PacketEvent {
     pub cause: Option<RetransmitCause>,
 }
 
+/// A round-trip time that a sending side sampled.
+// spec: RTT-1
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RttSample {
+    /// The kind of packet that gave it: a SACK or a NACK.
+    pub by: Kind,
+    /// The QP's end here.
+    pub local: QpAddress,
+    /// The peer.
+    pub remote: QpAddress,
+    /// The PSN of the packet that it was taken of.
+    pub psn: Psn,
+    /// The sample.
+    pub rtt: Duration,
+}
+
 /// Anything that is recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -149,6 +165,8 @@ pub enum Event {
     Qp(QpEvent),
     /// A packet at a NIC.
     Packet(PacketEvent),
+    /// A round-trip time was sampled; recorded where packets are.
+    Rtt(RttSample),
     /// Input or a queued frame was dropped, with its cause.
     Drop {
         /// The drop counter's name.
@@ -171,7 +189,7 @@ pub trait TraceSink {
     /// `event` happened at `node`.
     fn record(&mut self, at: Instant, node: NodeId, event: &Event);
 
-    /// Whether packet events are wanted; building them costs time.
+    /// Whether packet events and samples are wanted; building them costs time.
     fn wants_packets(&self) -> bool {
         false
     }
@@ -208,6 +226,14 @@ impl MemoryTrace {
     pub fn packets(&self) -> impl Iterator<Item = (Instant, NodeId, PacketEvent)> + '_ {
         self.entries.iter().filter_map(|(at, node, event)| match event {
             Event::Packet(packet) => Some((*at, *node, *packet)),
+            _ => None,
+        })
+    }
+
+    /// The round-trip times sampled, in order.
+    pub fn rtt_samples(&self) -> impl Iterator<Item = (Instant, NodeId, RttSample)> + '_ {
+        self.entries.iter().filter_map(|(at, node, event)| match event {
+            Event::Rtt(sample) => Some((*at, *node, *sample)),
             _ => None,
         })
     }

@@ -18,6 +18,7 @@ mod nacks;
 mod pcie;
 mod peer;
 mod receiving;
+mod rtt;
 mod scheduling;
 mod segmentation;
 mod swarm;

@@ -1,10 +1,12 @@
 //! What acknowledgements, SACKs and NACKs do to the sending side.
 
 use super::{QpErrorReason, Requester, Sending};
+use crate::nic::rtt::{Echo, RoundTrip};
 use crate::nic::sent_packets::SentState;
 use crate::nic::timers::Timer;
 use crate::time::Instant;
 use crate::trace::RetransmitCause;
+use crate::wire::cc_state::CcState;
 use crate::wire::neth::{NackReason, Neth};
 use crate::wire::psn::{Psn, PsnExt};
 use crate::wire::qpn::Qpn;
@@ -18,8 +20,8 @@ pub struct Refused;
 /// What a NACK did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NackNews {
-    /// The packet will be sent again.
-    Queued,
+    /// The packet will be sent again; the NACK can have given a sample.
+    Queued(Option<RoundTrip>),
     /// Nothing but the path mark counts: acknowledged, queued already, or about
     /// an older sending.
     Ignored,
@@ -51,28 +53,37 @@ impl Requester {
     ///
     /// # Errors
     /// When the PSN is none that was sent.
-    // spec: ACK-7, W-15
+    // spec: ACK-7, ACK-8, W-15
     pub fn on_ack(&mut self, env: &mut Sending<'_>, psn: Psn) -> Result<PsnExt, Refused> {
         let cumulative = self.possible_cumulative(psn)?;
         self.retire_through(env, cumulative);
         Ok(cumulative)
     }
 
-    /// A SACK arrived.
+    /// A SACK arrived, whose RTX bit is `retransmission`; its sample is given back,
+    /// when it gave one.
     ///
     /// # Errors
     /// When its cumulative PSN or its bitmap names what was not sent.
-    // spec: SACK-8, LOSS-1, W-15
-    pub fn on_sack(&mut self, env: &mut Sending<'_>, seth: &Seth) -> Result<(), Refused> {
+    // spec: SACK-8, SACK-9, LOSS-1, RTT-2, W-15
+    pub fn on_sack(
+        &mut self,
+        env: &mut Sending<'_>,
+        (seth, cc_state): (&Seth, &CcState),
+        retransmission: bool,
+        now: Instant,
+    ) -> Result<Option<RoundTrip>, Refused> {
         let cumulative = self.possible_cumulative(seth.cumulative)?;
-        let below = u64::from(seth.sack_offset.min(0).unsigned_abs());
-        let base = cumulative.minus(below).plus(seth.sack_offset.max(0) as u64);
+        let base = beside(cumulative, seth.sack_offset);
         let listed = |bit: u32| base.plus(u64::from(bit));
         let highest = (seth.bitmap != 0).then(|| listed(63 - seth.bitmap.leading_zeros()));
         if highest.is_some_and(|psn| psn >= self.sent.next_psn()) {
             return Err(Refused);
         }
         self.learn_remote(seth.source_qp);
+        let echo = Echo::of_sack(self.limits.rtt_mode, cc_state);
+        let drew = seth.subject.offset().map(|offset| beside(cumulative, offset));
+        let sample = drew.and_then(|psn| self.sample(env, psn, retransmission, echo, now));
         self.retire_through(env, cumulative);
         let mut bits = seth.bitmap;
         while bits != 0 {
@@ -82,7 +93,25 @@ impl Requester {
         if let Some(highest) = highest {
             self.find_gaps(env, highest);
         }
-        Ok(())
+        Ok(sample)
+    }
+
+    /// What was heard at `now` about `psn` gives a sample, when it is clear which
+    /// sending is meant and that one has given none before.
+    // spec: RTT-1, RTT-2, CC-8
+    fn sample(
+        &mut self,
+        env: &mut Sending<'_>,
+        psn: PsnExt,
+        retransmission: bool,
+        echo: Echo,
+        now: Instant,
+    ) -> Option<RoundTrip> {
+        let left = self.send_times.take(psn, retransmission)?;
+        let time = echo.round_trip(left, now);
+        env.counters.rtt_samples += 1;
+        env.group.on_rtt_sample(time);
+        Some(RoundTrip { psn, time })
     }
 
     /// Everything at or below `cumulative` is acknowledged; the PSN window moves.
@@ -146,11 +175,12 @@ impl Requester {
         }
     }
 
-    /// A NACK arrived; `retransmission` is the RTX bit that it copied.
+    /// A NACK arrived; `retransmission` is the RTX bit that it copied. One that
+    /// changes nothing gives no sample either.
     ///
     /// # Errors
     /// When it names a packet that was not sent.
-    // spec: NACK-5, NACK-11, RTO-9, W-11, W-15
+    // spec: NACK-5, NACK-7, NACK-11, RTO-9, W-11, W-15
     pub fn on_nack(
         &mut self,
         env: &mut Sending<'_>,
@@ -186,6 +216,13 @@ impl Requester {
                 env.timers.set(now + self.limits.initial_ack_timeout, timer);
             }
         }
-        Ok(NackNews::Queued)
+        let echo = Echo::of_nack(self.limits.rtt_mode, neth);
+        let sample = echo.and_then(|echo| self.sample(env, psn, retransmission, echo, now));
+        Ok(NackNews::Queued(sample))
     }
+}
+
+/// The PSN `offset` from `psn`, which may lie before it.
+fn beside(psn: PsnExt, offset: i16) -> PsnExt {
+    psn.minus(offset.min(0).unsigned_abs().into()).plus(offset.max(0).unsigned_abs().into())
 }

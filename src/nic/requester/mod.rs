@@ -3,6 +3,7 @@
 mod counts;
 mod feedback;
 mod message;
+mod send_times;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use super::groups::GroupId;
 use super::retransmit::RetransmitSchedule;
 use super::sent_packets::{SentPacket, SentPackets, SentState};
 use super::timers::{Timer, Timers};
-use crate::config::NicAttributes;
+use crate::config::{NicAttributes, RttTimestampMode};
 use crate::time::{Duration, Instant};
 use crate::trace::{QpAddress, RetransmitCause};
 use crate::wire::packet::{ETHERNET, FCS};
@@ -24,6 +25,7 @@ use crate::wire::qpn::{Qpn, RKey};
 pub use counts::RetransmitCounts;
 pub use feedback::{NackNews, Refused};
 pub use message::{Message, Segment};
+use send_times::SendTimes;
 
 /// Why a QP is in the error state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +76,8 @@ pub struct RequesterLimits {
     pub recovery_gate: bool,
     /// Half of the period of completion re-requests.
     pub initial_ack_timeout: Duration,
+    /// How round-trip times are sampled.
+    pub rtt_mode: RttTimestampMode,
 }
 
 impl RequesterLimits {
@@ -98,6 +102,7 @@ impl RequesterLimits {
             sack_loss_min_retx_pkts: attributes.sack_loss_min_retx_pkts,
             recovery_gate: attributes.sack_gap_recovery_gate,
             initial_ack_timeout: attributes.initial_ack_timeout,
+            rtt_mode: attributes.rtt_timestamp_mode,
         }
     }
 }
@@ -144,6 +149,7 @@ pub struct Requester {
     limits: RequesterLimits,
     first: PsnExt,
     sent: SentPackets,
+    send_times: SendTimes,
     /// Segments whose payload is on its way from the host, and their bytes in flight.
     fetching: u64,
     fetching_bytes: u32,
@@ -179,6 +185,7 @@ impl Requester {
             limits,
             first,
             sent: SentPackets::new(first),
+            send_times: SendTimes::new(first, limits.max_psn_range),
             fetching: 0,
             fetching_bytes: 0,
             messages: VecDeque::new(),
@@ -326,6 +333,7 @@ impl Requester {
         packet.state = SentState::InFlight;
         packet.transmissions += 1;
         packet.retransmission = true;
+        self.send_times.sent_again(psn);
         env.group.add_flight(packet.flight_bytes);
         env.counters.rtx += 1;
         match cause {
@@ -344,6 +352,7 @@ impl Requester {
     fn rerequest(&mut self, env: &mut Sending<'_>, last: PsnExt) -> Option<Outgoing> {
         // None when the message has been completed while this waited.
         let segment = self.segment(last)?;
+        self.send_times.rerequested(last);
         env.counters.completion_rerequests += 1;
         self.counts.add(RetransmitCause::Rerequest);
         let cause = Some(RetransmitCause::Rerequest);
@@ -375,6 +384,7 @@ impl Requester {
         self.fetching -= 1;
         self.fetching_bytes -= flight_bytes;
         let psn = self.sent.push(SentPacket::first_sending(flight_bytes));
+        self.send_times.sent();
         Outgoing { psn, transmission: Some(1), cause: None, segment }
     }
 
@@ -394,9 +404,9 @@ impl Requester {
         Some(message)
     }
 
-    /// A sending's last bit has left: its timer starts, unless the packet has
-    /// been acknowledged or queued again meanwhile.
-    // spec: WIRE-8, RTO-1, RTO-3
+    /// A sending's last bit has left, which is its send time; its timer starts,
+    /// unless the packet has been acknowledged or queued again meanwhile.
+    // spec: WIRE-8, RTO-1, RTO-3, RTT-2
     pub fn on_serialized(
         &mut self,
         env: &mut Sending<'_>,
@@ -404,6 +414,7 @@ impl Requester {
         transmission: u32,
         now: Instant,
     ) {
+        self.send_times.left(psn, transmission, now);
         let Some(packet) = self.sent.get(psn) else { return };
         if packet.state == SentState::InFlight && packet.transmissions == transmission {
             let timer = Timer::Retransmit { qpn: self.local.qpn, psn, transmission };

@@ -2,6 +2,7 @@ use core::net::Ipv4Addr;
 
 use super::*;
 use crate::nic::WorkRequest;
+use crate::wire::cc_state::CcState;
 use crate::wire::neth::{NackReason, Neth};
 use crate::wire::psn::Psn;
 use crate::wire::seth::{PathMark, SackSubject, Seth};
@@ -17,6 +18,8 @@ struct Bench {
 }
 
 const PACKET: u32 = 4_156;
+/// What counts here is not the sample.
+const QUEUED: NackNews = NackNews::Queued(None);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 fn at_us(us: u64) -> Instant {
@@ -112,13 +115,15 @@ impl Bench {
             sack_offset: (base - cumulative + 1) as i16,
             bitmap: listed.iter().fold(0, |bits, n| bits | 1 << (n - base)),
         };
-        self.with(|requester, env| requester.on_sack(env, &seth))
+        let sack = (&seth, &CcState::default());
+        self.with(|requester, env| requester.on_sack(env, sack, false, Instant::ZERO)).map(drop)
     }
 
     fn nack(&mut self, n: u64, reason: NackReason, rtx: bool) -> Result<NackNews, Refused> {
         let psn = self.psn(n).wire();
         let neth = Neth { reason, entropy: 0, source_qp: Qpn::masked(99), psn, timestamp: 0 };
-        self.with(|requester, env| requester.on_nack(env, &neth, rtx, Instant::ZERO))
+        let news = self.with(|requester, env| requester.on_nack(env, &neth, rtx, Instant::ZERO))?;
+        Ok(if let NackNews::Queued(_) = news { QUEUED } else { news })
     }
 
     /// Fires every live timer that is due at `at`; gives the first reason to fail.
@@ -293,7 +298,7 @@ fn at_an_allowance_of_the_window_less_one_gaps_never_find_a_loss() {
 #[test]
 fn a_nack_queues_an_outstanding_packet_and_stops_its_timer() {
     let mut bench = Bench::sent(3, |_| ());
-    assert_eq!(bench.nack(1, NackReason::Trimmed, false), Ok(NackNews::Queued));
+    assert_eq!(bench.nack(1, NackReason::Trimmed, false), Ok(QUEUED));
     assert_eq!(bench.group.in_flight(), 2 * u64::from(PACKET));
     assert_eq!(bench.nack(1, NackReason::TrimmedLastHop, false), Ok(NackNews::Ignored));
     bench.sack(1, &[2]).unwrap();
@@ -313,7 +318,7 @@ fn nacks_for_acknowledged_packets_and_older_sendings_change_nothing() {
     bench.nack(1, NackReason::PsnOutOfWindow, false).unwrap();
     assert_eq!(bench.causes(), [(1, Nack)]);
     assert_eq!(bench.nack(1, NackReason::Trimmed, false), Ok(NackNews::Ignored), "older copy");
-    assert_eq!(bench.nack(1, NackReason::Trimmed, true), Ok(NackNews::Queued));
+    assert_eq!(bench.nack(1, NackReason::Trimmed, true), Ok(QUEUED));
 }
 
 // spec: RTO-9, RTO-10
@@ -324,19 +329,19 @@ fn the_nack_budget_counts_nacks_of_one_packet() {
         a.exponential_retry_count = 1;
     });
     for rtx in [false, true] {
-        assert_eq!(bench.nack(0, NackReason::Trimmed, rtx), Ok(NackNews::Queued));
+        assert_eq!(bench.nack(0, NackReason::Trimmed, rtx), Ok(QUEUED));
         bench.take();
     }
     let fatal = NackNews::Fatal(QpErrorReason::NackRetryExceeded);
     assert_eq!(bench.nack(0, NackReason::Trimmed, true), Ok(fatal));
-    assert_eq!(bench.nack(1, NackReason::Trimmed, false), Ok(NackNews::Queued));
+    assert_eq!(bench.nack(1, NackReason::Trimmed, false), Ok(QUEUED));
 }
 
 // spec: W-11
 #[test]
 fn a_packet_refused_for_lack_of_resources_waits_one_timeout() {
     let mut bench = Bench::sent(1, |_| ());
-    assert_eq!(bench.nack(0, NackReason::NoResource, false), Ok(NackNews::Queued));
+    assert_eq!(bench.nack(0, NackReason::NoResource, false), Ok(QUEUED));
     assert_eq!(bench.group.in_flight(), 0);
     assert_eq!(bench.causes(), []);
     bench.fire(at_us(149));
