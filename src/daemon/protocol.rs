@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::capture::CaptureSummary;
-use crate::nic::{Access, QpInfo, QpSide, RetransmitCounts};
+use crate::nic::{Access, QpInfo, QpSide, RetransmitCounts, RttStatistics};
 use crate::time::Instant;
 use crate::trace::{QpAddress, QpEvent, QpEventKind};
 
@@ -224,6 +224,9 @@ pub struct QpReport {
     pub beyond_cumulative: u64,
     /// Sending: packets sent again, by cause.
     pub retransmissions: RetransmitCounts,
+    /// Sending: round-trip times of the QPs that share its congestion window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<RttReport>,
     /// Why it is in the error state, when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -239,7 +242,35 @@ impl From<QpInfo> for QpReport {
             messages: info.messages,
             beyond_cumulative: info.beyond_cumulative,
             retransmissions: info.retransmissions,
+            rtt: info.rtt.as_ref().map(RttReport::from),
             error: info.error.map(|reason| reason.name().to_owned()),
+        }
+    }
+}
+
+/// Round-trip times, in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RttReport {
+    /// How many were sampled.
+    pub samples: u64,
+    /// The shortest.
+    pub min_ps: u64,
+    /// The mean.
+    pub mean_ps: u64,
+    /// The longest.
+    pub max_ps: u64,
+    /// The latest.
+    pub last_ps: u64,
+}
+
+impl From<&RttStatistics> for RttReport {
+    fn from(statistics: &RttStatistics) -> Self {
+        Self {
+            samples: statistics.samples,
+            min_ps: statistics.min.as_ps(),
+            mean_ps: statistics.mean().as_ps(),
+            max_ps: statistics.max.as_ps(),
+            last_ps: statistics.last.as_ps(),
         }
     }
 }

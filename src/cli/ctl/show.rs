@@ -72,6 +72,9 @@ fn qp_table(qps: &[QpReport]) -> String {
         "nack",
         "sack_gap",
         "rerequest",
+        "rtt min",
+        "rtt mean",
+        "rtt last",
         "error",
     ]);
     for qp in qps {
@@ -80,7 +83,11 @@ fn qp_table(qps: &[QpReport]) -> String {
             QpSide::Responder => "receives",
         };
         let again = &qp.retransmissions;
-        let cells: [&dyn Display; 11] = [
+        let [min, mean, last] = match &qp.rtt {
+            Some(rtt) => [rtt.min_ps, rtt.mean_ps, rtt.last_ps].map(duration),
+            None => ["-", "-", "-"].map(str::to_owned),
+        };
+        let cells: [&dyn Display; 14] = [
             &qp.local,
             &qp.remote,
             &side,
@@ -91,6 +98,9 @@ fn qp_table(qps: &[QpReport]) -> String {
             &again.nack,
             &again.sack_gap,
             &again.rerequest,
+            &min,
+            &mean,
+            &last,
             &qp.error.as_deref().unwrap_or("-"),
         ];
         table.row(cells.iter().map(ToString::to_string).collect());
