@@ -150,7 +150,7 @@ impl PcieLink {
     }
 
     /// Issues the read request for a segment; the host answers at once.
-    // spec: PCIE-1, PCIE-2, PB-2
+    // spec: PCIE-1, PCIE-2, PCIE-6, PB-2
     pub fn fetch(&mut self, now: Instant, qpn: Qpn, segment: Segment, reserved: u64) {
         let requested = self.to_host.send(now, self.request_bytes);
         let request = Run { ends: requested, payload: self.request_bytes, charged: None };

@@ -354,7 +354,8 @@ impl Nic {
 
     // spec: ACK-7, ACK-9
     fn receive_ack(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, psn: Psn) -> Result<(), Refused> {
-        let acknowledged = self.with_requester(qpn, |qp, env| qp.on_ack(env, psn));
+        let now = ctx.now;
+        let acknowledged = self.with_requester(qpn, |qp, env| qp.on_ack(env, psn, now));
         self.counters.ack_pkts_rcvd += 1;
         self.complete_messages(ctx, qpn, acknowledged.ok_or(Refused)??);
         Ok(())

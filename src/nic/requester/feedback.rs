@@ -54,9 +54,15 @@ impl Requester {
     /// # Errors
     /// When the PSN is none that was sent.
     // spec: ACK-7, ACK-8, W-15
-    pub fn on_ack(&mut self, env: &mut Sending<'_>, psn: Psn) -> Result<PsnExt, Refused> {
+    pub fn on_ack(
+        &mut self,
+        env: &mut Sending<'_>,
+        psn: Psn,
+        now: Instant,
+    ) -> Result<PsnExt, Refused> {
         let cumulative = self.possible_cumulative(psn)?;
         self.retire_through(env, cumulative);
+        self.watch_retired(env, now);
         Ok(cumulative)
     }
 
@@ -93,6 +99,7 @@ impl Requester {
         if let Some(highest) = highest {
             self.find_gaps(env, highest);
         }
+        self.watch_retired(env, now);
         Ok(sample)
     }
 
@@ -151,7 +158,7 @@ impl Requester {
 
     /// Queues what is outstanding far below `highest`, the highest PSN that a
     /// SACK listed.
-    // spec: LOSS-1, LOSS-2, LOSS-4, LOSS-5, LOSS-7
+    // spec: LOSS-1, LOSS-2, LOSS-4, LOSS-5, LOSS-6, LOSS-7
     fn find_gaps(&mut self, env: &mut Sending<'_>, highest: PsnExt) {
         if self.recovery.is_some() && self.limits.recovery_gate {
             return;

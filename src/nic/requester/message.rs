@@ -1,6 +1,7 @@
 //! A message and the segments it is sent in.
 
 use crate::nic::WorkRequest;
+use crate::time::{Duration, Instant};
 use crate::wire::opcode::Opcode;
 use crate::wire::psn::PsnExt;
 
@@ -17,6 +18,8 @@ pub struct Message {
     /// Its number within the QP, from 0.
     msn: u16,
     mss: u32,
+    /// When the fetch of its last segment was issued.
+    send_complete: Instant,
 }
 
 /// One packet's part of a message.
@@ -41,12 +44,27 @@ impl Message {
     // spec: SEG-1, SEG-2
     pub fn new(work: WorkRequest, first: PsnExt, msn: u16, mss: u32) -> Self {
         let packets = u64::from(work.length.div_ceil(mss)).max(1);
-        Self { work, first, last: first.plus(packets - 1), msn, mss }
+        let send_complete = Instant::MAX;
+        Self { work, first, last: first.plus(packets - 1), msn, mss, send_complete }
     }
 
     /// The PSN of its last packet.
     pub fn last(&self) -> PsnExt {
         self.last
+    }
+
+    /// The fetch of its last segment is issued at `now`.
+    // spec: DONE-1
+    pub fn on_send_complete(&mut self, now: Instant) {
+        self.send_complete = now;
+    }
+
+    /// The first instant from `now` on that lies a whole number of periods, one at
+    /// least, after its SEND_COMPLETE.
+    // spec: DONE-2
+    pub fn next_check(&self, now: Instant, period: Duration) -> Instant {
+        let waited = now.since(self.send_complete).as_ps();
+        self.send_complete + period * waited.div_ceil(period.as_ps()).max(1)
     }
 
     /// The segment that `psn` carries; `None` for a PSN of another message.

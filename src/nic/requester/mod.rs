@@ -157,6 +157,9 @@ pub struct Requester {
     messages: VecDeque<Message>,
     /// How many of `messages`, from the front, have all segments issued.
     issued: usize,
+    /// How many of those, from the front, have all packets retired and wait for
+    /// their cumulative ACK under a timer.
+    checked: usize,
     next_msn: u16,
     retransmissions: VecDeque<PsnExt>,
     rerequests: VecDeque<PsnExt>,
@@ -190,6 +193,7 @@ impl Requester {
             fetching_bytes: 0,
             messages: VecDeque::new(),
             issued: 0,
+            checked: 0,
             next_msn: 0,
             retransmissions: VecDeque::new(),
             rerequests: VecDeque::new(),
@@ -363,15 +367,15 @@ impl Requester {
     // spec: SEG-1, SEG-6
     fn fetch_next(&mut self, env: &mut Sending<'_>, now: Instant) -> Option<Segment> {
         let psn = self.next_to_fetch();
-        let segment = self.messages.get(self.issued)?.segment(psn)?;
+        let message = self.messages.get_mut(self.issued)?;
+        let segment = message.segment(psn)?;
         let flight_bytes = self.limits.flight_bytes(segment.length);
         self.fetching += 1;
         self.fetching_bytes += flight_bytes;
         env.group.add_flight(flight_bytes);
         if segment.ends_message {
+            message.on_send_complete(now);
             self.issued += 1;
-            let check = now + self.limits.initial_ack_timeout * 2;
-            env.timers.set(check, Timer::Rerequest { qpn: self.local.qpn, last: psn });
         }
         Some(segment)
     }
@@ -401,6 +405,7 @@ impl Requester {
         let message = self.messages.pop_front_if(|message| message.last() <= acknowledged)?;
         // What is acknowledged was sent, so the message had been issued.
         self.issued -= 1;
+        self.checked = self.checked.saturating_sub(1);
         Some(message)
     }
 
@@ -479,9 +484,24 @@ impl Requester {
         Ok(())
     }
 
+    /// Sets the timer of each message whose packets have all been retired by now;
+    /// the cumulative ACK that completes it may be lost.
+    // spec: DONE-2, DONE-3
+    fn watch_retired(&mut self, env: &mut Sending<'_>, now: Instant) {
+        while self.checked < self.issued
+            && let Some(message) = self.messages.get(self.checked)
+            && self.sent.all_retired_through(message.last())
+        {
+            let check = message.next_check(now, self.limits.initial_ack_timeout * 2);
+            let timer = Timer::Rerequest { qpn: self.local.qpn, last: message.last() };
+            env.timers.set(check, timer);
+            self.checked += 1;
+        }
+    }
+
     // spec: DONE-2
     fn on_rerequest_check(&mut self, env: &mut Sending<'_>, last: PsnExt, now: Instant) {
-        if self.sent.all_retired_through(last) && !self.rerequests.contains(&last) {
+        if !self.rerequests.contains(&last) {
             self.rerequests.push_back(last);
             env.group.add_rerequest();
         }

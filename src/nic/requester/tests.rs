@@ -26,6 +26,11 @@ fn at_us(us: u64) -> Instant {
     Instant::ZERO + Duration::from_us(us)
 }
 
+fn work(length: u32) -> WorkRequest {
+    let key = RKey(1);
+    WorkRequest { wqe_id: 1, peer: PEER, lkey: key, local_va: 0, length, remote_va: 0, rkey: key }
+}
+
 impl Bench {
     /// A sending side with one message of `packets` full packets.
     fn new(packets: u32, set: impl FnOnce(&mut NicAttributes)) -> Self {
@@ -57,16 +62,7 @@ impl Bench {
     }
 
     fn post(&mut self, length: u32) {
-        let key = RKey(1);
-        self.requester.post(WorkRequest {
-            wqe_id: 1,
-            peer: PEER,
-            lkey: key,
-            local_va: 0,
-            length,
-            remote_va: 0,
-            rkey: key,
-        });
+        self.requester.post(work(length));
     }
 
     fn psn(&self, n: u64) -> PsnExt {
@@ -98,7 +94,7 @@ impl Bench {
 
     fn ack(&mut self, n: u64) -> Result<PsnExt, Refused> {
         let psn = self.psn(n).wire();
-        self.with(|requester, env| requester.on_ack(env, psn))
+        self.with(|requester, env| requester.on_ack(env, psn, Instant::ZERO))
     }
 
     /// A SACK of everything up to packet `cumulative` (the count of packets
@@ -213,11 +209,14 @@ fn acknowledgements_of_what_was_never_sent_change_nothing() {
     assert_eq!(bench.sack(1, &[2, 4]), Err(Refused));
     assert_eq!(bench.nack(4, NackReason::Trimmed, false), Err(Refused));
     let before_first = bench.psn(0).minus(2).wire();
-    assert_eq!(bench.with(|requester, env| requester.on_ack(env, before_first)), Err(Refused));
+    assert_eq!(
+        bench.with(|requester, env| requester.on_ack(env, before_first, Instant::ZERO)),
+        Err(Refused)
+    );
     assert_eq!(bench.group.in_flight(), 4 * u64::from(PACKET));
     assert_eq!(bench.requester.remote().qpn, Qpn::NONE);
     let none_yet = bench.psn(0).prev().wire();
-    assert!(bench.with(|requester, env| requester.on_ack(env, none_yet)).is_ok());
+    assert!(bench.with(|requester, env| requester.on_ack(env, none_yet, Instant::ZERO)).is_ok());
 }
 
 // spec: QP-6, W-11
@@ -423,7 +422,33 @@ fn a_nack_restarts_the_schedule_but_not_the_count() {
     assert_eq!(bench.fire(at_us(650)), Some(QpErrorReason::RetryExceeded));
 }
 
+// case D07: a timeout of 1 ns is a long row of checks only for who waits for them.
+// spec: DONE-2, REL-5
+#[test]
+fn a_message_is_watched_only_once_all_its_packets_are_retired() {
+    let mut bench = Bench::new(3, |a| a.initial_ack_timeout = Duration::from_ns(1));
+    for _ in 0..3 {
+        bench.take();
+    }
+    bench.sack(0, &[1, 2]).unwrap();
+    assert_eq!(bench.timers.len(), 0, "the first may still be on its way");
+    bench.sack(3, &[]).unwrap();
+    assert_eq!(bench.timers.next(), Some(Instant::from_ps(2_000)));
+    assert_eq!(bench.timers.len(), 1);
+}
+
 // spec: DONE-2
+#[test]
+fn checks_lie_whole_periods_after_send_complete() {
+    let mut message = Message::new(work(1), PsnExt::first(Psn::masked(0)), 0, 1);
+    message.on_send_complete(Instant::from_ps(7));
+    let period = Duration::from_ps(10);
+    for (now, check) in [(7, 17), (16, 17), (17, 17), (18, 27), (107, 107)] {
+        assert_eq!(message.next_check(Instant::from_ps(now), period), Instant::from_ps(check));
+    }
+}
+
+// spec: DONE-2, DONE-3
 #[test]
 fn a_message_acknowledged_by_sacks_only_is_asked_for_again() {
     let mut bench = Bench::sent(2, |_| ());
@@ -501,7 +526,7 @@ fn psns_wrap_without_end() {
         assert_eq!(out.psn, last.next());
         last = out.psn;
         let wire = last.wire();
-        bench.with(|requester, env| requester.on_ack(env, wire)).unwrap();
+        bench.with(|requester, env| requester.on_ack(env, wire, Instant::ZERO)).unwrap();
     }
     assert_eq!(last, bench.psn((1 << 24) + 100));
 }
