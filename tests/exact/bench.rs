@@ -211,6 +211,17 @@ impl Bench {
         }
     }
 
+    /// Posts `length` bytes from B to A.
+    pub fn post_back(&mut self, length: u32) {
+        let work = WorkRequest { peer: self.ips[0], ..self.work(length) };
+        let posted = self.world.with_nic(B, |nic, ctx| {
+            let source = nic.register_memory(ctx, vec![3; length as usize], Access::Local);
+            let work = WorkRequest { lkey: source.rkey, local_va: source.va, ..work };
+            nic.post_write(ctx, QpChoice::New, work)
+        });
+        posted.expect("a good request");
+    }
+
     pub fn close(&mut self, qpn: Qpn) {
         let info = self.world.with_nic(self.node, |nic, ctx| nic.close_qp(ctx, qpn));
         info.expect("it is open");

@@ -1,7 +1,7 @@
 //! The NIC's buffers: what fills them, what stops and starts again, what is dropped.
 
 use mrc_lab::config::{BufferAttributes, NicAttributes, QueueScheduling, RttTimestampMode};
-use mrc_lab::nic::{Access, PoolCounters, QpChoice, WorkRequest};
+use mrc_lab::nic::{PoolCounters, QpChoice, WorkRequest};
 use mrc_lab::time::Duration;
 use mrc_lab::units::{Rate, Share};
 use mrc_lab::wire::neth::NackReason;
@@ -153,26 +153,13 @@ fn closing_a_qp_releases_what_it_has_reserved() {
 
 // Which class leaves.
 
-/// Lets B's host post `packets` full packets to A.
-fn post_back(bench: &mut Bench, packets: u32) {
-    let length = packets * 4_096;
-    let peer = bench.nic_ip(A);
-    let work = bench.work(length);
-    let posted = bench.world.with_nic(B, |nic, ctx| {
-        let source = nic.register_memory(ctx, vec![3; length as usize], Access::Local);
-        let work = WorkRequest { peer, lkey: source.rkey, local_va: source.va, ..work };
-        nic.post_write(ctx, QpChoice::New, work)
-    });
-    posted.expect("a good request");
-}
-
 /// B with `data` full packets and `pairs` SACKs and ACKs that wait because the
 /// peer has paused both classes.
 fn paused(data: u32, pairs: u32, set: impl Fn(&mut NicAttributes)) -> Bench {
     let mut bench = Bench::alone(B, set);
     bench.deliver_frame(pause_both(u16::MAX));
     if data > 0 {
-        post_back(&mut bench, data);
+        bench.post_back(data * 4_096);
     }
     bench.run_to(us(2));
     for index in 0..pairs {
@@ -336,6 +323,7 @@ fn slow_host(lane_rate: Rate, set: impl Fn(&mut NicAttributes)) -> Bench {
     Bench::alone(B, |a| {
         a.pcie_nic.lane_count = 1;
         a.pcie_nic.lane_rate = lane_rate;
+        a.mss = PART as u32;
         a.pcie_nic.tx_data_bytes = PART as u64;
         a.ingress_buffer = BufferAttributes::of(10_000);
         set(a);
@@ -520,20 +508,22 @@ fn a_class_is_not_paused_unless_it_is_enabled() {
 #[test]
 fn pfc_frames_go_first_and_are_never_paused() {
     let mut bench = slow_host(Rate::mbps(31_520), |a| a.pfc.enabled = [true, false]);
-    post_back(&mut bench, 3);
+    bench.deliver_frame(pause(DATA, u16::MAX));
+    bench.post_back(3 * PART as u32);
+    bench.run_to(us(1));
+    bench.deliver_frame(pause(DATA, 0));
     // The first packet leaves; behind it wait data, SACKs, ACKs and a pause frame.
-    bench.run_to(ps(110_000));
     for index in 0..9 {
         bench.deliver(&bench.part(index, 20).asking());
     }
-    bench.run_to(us(1));
+    bench.run_to(us(2));
     assert_eq!(classes(&mut bench), "dpccccccccccccccccccdd");
     let charged = [DATA, CONTROL].map(|class| egress(&bench, class).packets_in);
     assert_eq!(charged, [3, 18], "no pool is charged for it");
     // While both classes are paused the pause frame leaves.
     let mut bench = slow_host(Rate::mbps(31_520), |a| a.pfc.enabled = [true, false]);
     bench.deliver_frame(pause_both(u16::MAX));
-    post_back(&mut bench, 3);
+    bench.post_back(3 * PART as u32);
     bench.run_to(us(1));
     for index in 0..9 {
         bench.deliver(&bench.part(index, 20).asking());

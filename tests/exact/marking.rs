@@ -1,8 +1,9 @@
 //! What stands in the outer headers, how long packets are, and which leave first.
 
 use mrc_lab::config::{NicAttributes, RttTimestampMode};
-use mrc_lab::nic::{Access, QpChoice, WorkRequest};
+use mrc_lab::nic::QpChoice;
 use mrc_lab::node::link::{FaultAction, PacketMatch};
+use mrc_lab::time::Duration;
 use mrc_lab::wire::frame::FrameView;
 use mrc_lab::wire::neth::NackReason;
 use mrc_lab::wire::opcode::Kind;
@@ -17,17 +18,18 @@ fn kind(seen: &Seen) -> Kind {
     seen.packet().bth.opcode.kind()
 }
 
+/// TrimmingEnabled, UseDistinctDSCPForRetransmits; first sending, retransmission.
+const ROLES: [(bool, bool, Role, Role); 4] = [
+    (true, true, Role::Trimmable, Role::TrimmableRtx),
+    (true, false, Role::Trimmable, Role::Trimmable),
+    (false, true, Role::NoTrim, Role::TrimmableRtx),
+    (false, false, Role::NoTrim, Role::NoTrim),
+];
+
 // spec: DSCP-1, DSCP-2, NACK-10, WIRE-6
 #[test]
 fn the_codepoint_of_data_follows_from_two_attributes() {
-    // TrimmingEnabled, UseDistinctDSCPForRetransmits; first sending, retransmission.
-    let table = [
-        (true, true, Role::Trimmable, Role::TrimmableRtx),
-        (true, false, Role::Trimmable, Role::Trimmable),
-        (false, true, Role::NoTrim, Role::TrimmableRtx),
-        (false, false, Role::NoTrim, Role::NoTrim),
-    ];
-    for (trimming, distinct, first, again) in table {
+    for (trimming, distinct, first, again) in ROLES {
         let set = |a: &mut NicAttributes| {
             a.trimming_enabled = trimming;
             a.use_distinct_dscp_for_retransmits = distinct;
@@ -39,6 +41,45 @@ fn the_codepoint_of_data_follows_from_two_attributes() {
         assert_eq!(roles, [first, first, first, again].map(Some), "{trimming} {distinct}");
         let control = ran.sent(B).map(|seen| (seen.packet().role, seen.packet().dscp));
         assert!(control.into_iter().all(|marked| marked == (Some(Role::Control), 46)));
+    }
+}
+
+// spec: DSCP-1, DSCP-2, NACK-10, DONE-2
+#[test]
+fn the_role_of_a_retransmission_does_not_depend_on_its_cause() {
+    for (trimming, distinct, first, again) in ROLES {
+        for (cause, counter) in [("NACK", 0), ("gap", 1), ("timeout", 2), ("re-request", 3)] {
+            let mut bench = Bench::alone(A, |a| {
+                a.trimming_enabled = trimming;
+                a.use_distinct_dscp_for_retransmits = distinct;
+                a.sack_loss_min_retx_pkts = 0;
+            });
+            let qpn = bench.post(QpChoice::New, 2 * 4_096);
+            bench.run_to(us(1));
+            match cause {
+                "NACK" => bench.deliver(&bench.nack(qpn, 0, NackReason::Trimmed, false)),
+                "gap" => bench.deliver(&bench.sack(qpn, -1, &[1])),
+                "re-request" => bench.deliver(&bench.sack(qpn, 1, &[])),
+                _ => {}
+            }
+            bench.run_until(|b| b.counters().rtx + b.counters().completion_rerequests > 0);
+            bench.run_for(Duration::from_ns(100));
+            let sent = bench.sent();
+            let roles: Vec<_> = sent.iter().map(|seen| seen.packet().role).collect();
+            assert_eq!(
+                roles[..3],
+                [first, first, again].map(Some),
+                "{cause} {trimming} {distinct}"
+            );
+            let counted = bench.counters();
+            let counted = [
+                counted.rtx_nack,
+                counted.rtx_sack_gap,
+                counted.rtx_timeout,
+                counted.completion_rerequests,
+            ];
+            assert!(counted[counter] > 0, "{cause}");
+        }
     }
 }
 
@@ -97,27 +138,67 @@ fn sizes(set: impl Fn(&mut NicAttributes)) -> [u64; 5] {
 // spec: WIRE-9, WIRE-2, W-3, W-12, ACK-1, SACK-1, NACK-1, SEG-4
 #[test]
 fn sizes_on_the_wire() {
-    let timestamped =
-        |a: &mut NicAttributes| a.rtt_timestamp_mode = RttTimestampMode::WireTimestamp;
     assert_eq!(sizes(|_| ()), [4_174, 62, 94, 62, 78]);
     assert_eq!(sizes(timestamped), [4_178, 62, 94, 62, 78]);
     assert_eq!(sizes(|a| a.icrc = true), [4_178, 66, 98, 62, 82]);
+}
+
+fn timestamped(attributes: &mut NicAttributes) {
+    attributes.rtt_timestamp_mode = RttTimestampMode::WireTimestamp;
+}
+
+// A trim cuts the timestamp off, but the bit that announces it stays.
+// spec: NACK-2, NACK-3, NACK-4, DSCP-3, WIRE-2
+#[test]
+fn a_packet_with_a_timestamp_is_known_as_trimmed_by_its_codepoint() {
+    let second = PacketMatch { nth: Some(2), ..PacketMatch::default() };
+    let trim = rule(FaultAction::Trim { last_hop: true }, second);
+    let scenario = back_to_back().with_flow(flow(3 * 4_096, 1)).with_attributes(timestamped);
+    let ran = run(&scenario.with_fault(trim));
+    assert!(ran.is_complete());
+    let arrived = ran.seen.iter().filter(|seen| seen.node == B && !seen.sent);
+    let told: Vec<_> = arrived
+        .map(|seen| (seen.line(), seen.wire_bytes(), seen.packet().bth.timestamp_present))
+        .collect();
+    let expected = [
+        ("FIRST 0 C", 4_178, true),
+        ("MIDDLE 1 TRIMMED C", 62, true),
+        ("LAST 2 A C", 4_178, true),
+        ("MIDDLE 1 A RTX", 4_178, true),
+    ];
+    assert_eq!(told, expected.map(|(line, bytes, flag)| (line.to_owned(), bytes, flag)));
+    let nacks: Vec<_> =
+        ran.sent(B).filter(|seen| kind(seen) == Kind::Nack).map(Seen::line).collect();
+    assert_eq!(nacks, ["NACK 1 TRIMMED_LASTHOP"]);
+    assert_eq!((ran.counters[1].trimmed_pkts_rcvd, ran.drops[1].total()), (1, 0));
+}
+
+// spec: WIRE-9, SEG-6, ACK-4, CC-11
+#[test]
+fn with_timestamps_the_unit_of_the_window_stays_mss_plus_60() {
+    // 1.5 x 50 B/ns x 110.88 ns = 8,316 bytes = 4,160 + 4,156: with one packet in
+    // flight just one nominal packet of room is left, so it does not ask.
+    let asks = |ps| {
+        let mut bench = Bench::alone(A, |a| {
+            timestamped(a);
+            a.max_psn_range = 1;
+            a.config_base_rtt = Duration::from_ps(ps);
+        });
+        bench.post(QpChoice::New, 2 * 4_096);
+        bench.run_to(us(1));
+        assert_eq!(bench.in_flight(), 4_160);
+        bench.sent()[0].packet().bth.ack_request
+    };
+    assert_eq!((asks(110_880), asks(110_860)), (false, true));
+    let attributes = NicAttributes { config_base_rtt: Duration::from_ps(1), ..<_>::default() };
+    assert_eq!(attributes.window(attributes.data_rate), 4_156, "the smallest window");
 }
 
 // spec: DSCP-3, ACK-3, ACK-10
 #[test]
 fn control_leaves_ahead_of_waiting_data() {
     let mut bench = Bench::pair(back_to_back());
-    let source = bench
-        .world
-        .with_nic(B, |nic, ctx| nic.register_memory(ctx, vec![3; 10 * 4_096], Access::Local));
-    let back = WorkRequest {
-        peer: bench.nic_ip(A),
-        lkey: source.rkey,
-        local_va: source.va,
-        ..bench.work(10 * 4_096)
-    };
-    bench.world.with_nic(B, |nic, ctx| nic.post_write(ctx, QpChoice::New, back)).unwrap();
+    bench.post_back(10 * 4_096);
     // Its first two packets leave at 169.325 and 252.805 ns; this one comes between.
     bench.run_to(ps(200_000));
     bench.sent();
