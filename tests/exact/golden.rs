@@ -191,6 +191,7 @@ fn every_header_that_is_sent_is_as_written_by_hand() {
 }
 
 // case A17
+// case E01: the ICRC covers what may not change on the way, and nothing else.
 // spec: WIRE-2, W-3
 #[test]
 fn a_timestamp_stands_after_the_meth_and_the_icrc_behind_everything() {

@@ -17,6 +17,7 @@ mod marking;
 mod nacks;
 mod pcie;
 mod peer;
+mod pitfalls;
 mod receiving;
 mod rtt;
 mod scheduling;
