@@ -251,3 +251,18 @@ fn a_group_that_goes_while_it_is_first_lets_the_others_go_on() {
     bench.run_to(us(50));
     assert_eq!(bench.in_flight(), 109 * 4_156, "a later message starts with a whole window");
 }
+
+// Its place in the NIC goes to the next group, its place in the list to none.
+// spec: SCHED-3, SCHED-5
+#[test]
+fn a_group_that_goes_while_it_waits_leaves_no_turn_to_the_next_one() {
+    let mut bench = sender(room_for_three);
+    let first = bench.post(QpChoice::New, 6 * 4_096);
+    bench.run_to(ps(DOORBELL));
+    let gone = post_elsewhere(&mut bench, 3 * 4_096);
+    bench.close(gone);
+    let next = post_elsewhere(&mut bench, 3 * 4_096);
+    bench.run_to(us(5));
+    let expected = ["a0", "a1", "a2", "a3", "b0", "a4", "b1", "a5", "b2"];
+    assert_eq!(letters(&mut bench, &[first, next]), expected);
+}
