@@ -50,6 +50,10 @@ impl Rate {
     /// How long `bytes` take at this rate, rounded up to a picosecond.
     // spec: SEG-4, WIRE-7
     pub const fn time_for(self, bytes: u64) -> Duration {
+        // Packets fit 64 bits, which divide several times faster.
+        if let Some(bits) = bytes.checked_mul(8 * PS_PER_S) {
+            return Duration::from_ps(bits.div_ceil(self.0));
+        }
         let bits = bytes as u128 * 8 * PS_PER_S as u128;
         let ps = bits.div_ceil(self.0 as u128);
         if ps > u64::MAX as u128 { Duration::MAX } else { Duration::from_ps(ps as u64) }

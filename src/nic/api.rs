@@ -197,7 +197,9 @@ impl Nic {
         let Some(requester) = self.requesters.get_mut(&qpn) else {
             return Err(PostError::UnknownQp(qpn.value()));
         };
+        let waited = requester.is_psn_window_full();
         requester.post(work);
+        self.counters.psn_window_stalls += u64::from(!waited && requester.is_psn_window_full());
         let ends = (requester.local(), requester.remote());
         self.counters.wqes_created += 1;
         let message = Some((work.wqe_id, work.length));

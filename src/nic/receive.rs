@@ -243,15 +243,12 @@ impl Nic {
         let messages = responder.messages();
         if response.sack {
             let ahead = u64::from(arrived.wire_bytes) + self.egress.control_waiting();
-            let service = self.config.link_rate.time_for(ahead);
-            let (seth, cc_state) = responder.sack(
-                arrived,
-                Condition {
-                    service,
-                    penalty: self.ingress.penalty(),
-                    restore_cwnd: self.config.attributes.restore_cwnd,
-                },
-            );
+            let condition = Condition {
+                service: self.egress.port.time_for(ahead),
+                penalty: self.ingress.penalty(),
+                restore_cwnd: self.config.attributes.restore_cwnd,
+            };
+            let (seth, cc_state) = responder.sack(arrived, condition);
             let bth = control_bth(Opcode::Sack, remote.qpn, cumulative, arrived.retransmission);
             let body = Body::Sack(seth, cc_state);
             self.queue_control(remote, arrived.entropy, bth, body);

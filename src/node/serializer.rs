@@ -1,6 +1,6 @@
 //! A port's transmitter: one frame at a time, at the port's rate.
 
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Rate;
 
 /// Sends things of type `T` one after the other, each for as long as its bytes
@@ -21,6 +21,11 @@ impl<T> Serializer<T> {
         Self { rate, current: None }
     }
 
+    /// How long `wire_bytes` bytes take; nothing without a rate.
+    pub fn time_for(&self, wire_bytes: u64) -> Duration {
+        self.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire_bytes))
+    }
+
     /// Whether nothing is being sent.
     pub const fn is_idle(&self) -> bool {
         self.current.is_none()
@@ -32,8 +37,7 @@ impl<T> Serializer<T> {
     /// In debug builds when it is not idle.
     pub fn start(&mut self, now: Instant, wire_bytes: u64, item: T) {
         debug_assert!(self.is_idle(), "a port sends one frame at a time");
-        let end = self.rate.map_or(now, |rate| now + rate.time_for(wire_bytes));
-        self.current = Some((end, item));
+        self.current = Some((now + self.time_for(wire_bytes), item));
     }
 
     /// What has been sent whole by `now`.
@@ -70,5 +74,6 @@ mod tests {
         port.start(Instant::from_ps(5), 4174, ());
         assert_eq!(port.finish(Instant::from_ps(5)), Some(()));
         assert!(port.is_idle());
+        assert_eq!(port.time_for(4174), Duration::ZERO);
     }
 }

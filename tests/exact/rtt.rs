@@ -6,6 +6,7 @@ use mrc_lab::node::link::{FaultAction, PacketMatch};
 use mrc_lab::scenario::Scenario;
 use mrc_lab::time::{Duration, Instant};
 use mrc_lab::trace::{Direction, RttSample};
+use mrc_lab::units::Rate;
 use mrc_lab::wire::cc_state::CcState;
 use mrc_lab::wire::neth::NackReason;
 use mrc_lab::wire::opcode::Kind;
@@ -182,6 +183,20 @@ fn the_wait_of_a_sack_behind_others_is_told_and_taken_off() {
         told.push(steps);
     }
     assert_eq!((told[0], told[199]), (0, 2));
+}
+
+// spec: RTT-3
+#[test]
+fn the_service_time_is_that_of_the_link_and_nothing_where_nothing_is_paced() {
+    let told = |paced| {
+        let ran = run(&back_to_back().with_flow(flow(4_096, 1)).with_attributes(|attributes| {
+            (attributes.data_rate, attributes.paced) = (Rate::gbps(1), paced);
+        }));
+        let states: Vec<_> = ran.sent(B).filter_map(cc_state).collect();
+        states.iter().map(|state| state.timestamp_or_service).collect::<Vec<_>>()
+    };
+    // 4,174 bytes take 33.392 us at 1 Gbit/s: 260 steps of 128 ns.
+    assert_eq!((told(true), told(false)), (vec![260], vec![0]));
 }
 
 // spec: RTT-4, NACK-7

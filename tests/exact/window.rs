@@ -54,6 +54,19 @@ fn payloads_on_their_way_count_in_the_psn_window() {
     assert_eq!(egress(&bench).packets_in, 5);
 }
 
+// spec: SEG-5
+#[test]
+fn a_message_posted_behind_a_full_psn_window_waits_for_it_too() {
+    let mut bench = Bench::alone(A, |a| a.max_psn_range = 5);
+    let qpn = bench.post(QpChoice::New, 5 * 4_096);
+    bench.run_to(us(1));
+    assert_eq!(bench.counters().psn_window_stalls, 0, "nothing waits");
+    for _ in 0..2 {
+        bench.post(QpChoice::Existing(qpn), 1);
+    }
+    assert_eq!(bench.counters().psn_window_stalls, 1, "it waits once");
+}
+
 // spec: SEG-8
 #[test]
 fn each_wait_for_room_in_the_congestion_window_is_counted_once() {
