@@ -55,13 +55,27 @@ struct Run {
 // spec: PB-4
 #[derive(Debug)]
 struct TransmitBuffer {
-    data_room: u64,
-    header_room: u64,
+    data_size: u64,
+    header_size: u64,
+    data_used: u64,
+    header_used: u64,
     accepted: VecDeque<Run>,
     waiting: VecDeque<Run>,
 }
 
 impl TransmitBuffer {
+    /// The empty buffer of this end.
+    fn new(side: &PcieSide) -> Self {
+        Self {
+            data_size: side.tx_data_bytes,
+            header_size: side.tx_header_bytes,
+            data_used: 0,
+            header_used: 0,
+            accepted: VecDeque::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
     /// Takes a run in, or lets it wait; true when it was accepted at once.
     fn push(&mut self, run: Run) -> bool {
         let accepted = self.waiting.is_empty() && self.fits(&run);
@@ -73,13 +87,18 @@ impl TransmitBuffer {
         accepted
     }
 
+    /// Whether there is room. A payload larger than the whole buffer, from a peer
+    /// with a larger MSS, goes through it alone: it must not wait for ever.
+    // spec: PB-4, REL-5
     fn fits(&self, run: &Run) -> bool {
-        run.payload <= self.data_room && PcieSide::overhead(run.payload) <= self.header_room
+        let data = self.data_used + run.payload;
+        let header = self.header_used + PcieSide::overhead(run.payload);
+        self.accepted.is_empty() || (data <= self.data_size && header <= self.header_size)
     }
 
     fn accept(&mut self, run: Run) {
-        self.data_room -= run.payload;
-        self.header_room -= PcieSide::overhead(run.payload);
+        self.data_used += run.payload;
+        self.header_used += PcieSide::overhead(run.payload);
         self.accepted.push_back(run);
     }
 
@@ -95,8 +114,8 @@ impl TransmitBuffer {
                 }
             } else {
                 let left = self.accepted.pop_front_if(|run| run.ends <= now)?;
-                self.data_room += left.payload;
-                self.header_room += PcieSide::overhead(left.payload);
+                self.data_used -= left.payload;
+                self.header_used -= PcieSide::overhead(left.payload);
             }
         }
     }
@@ -139,12 +158,7 @@ impl PcieLink {
             to_host: Direction::new(paced.then(|| pcie_nic.rate())),
             to_nic: Direction::new(paced.then(|| pcie_host.rate())),
             request_bytes: attributes.read_request_bytes.into(),
-            buffer: TransmitBuffer {
-                data_room: pcie_nic.tx_data_bytes,
-                header_room: pcie_nic.tx_header_bytes,
-                accepted: VecDeque::new(),
-                waiting: VecDeque::new(),
-            },
+            buffer: TransmitBuffer::new(pcie_nic),
             fetches: VecDeque::new(),
         }
     }

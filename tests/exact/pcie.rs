@@ -135,3 +135,23 @@ fn a_link_of_400_gbps_and_100_ns_runs_at_the_lower_rate_of_its_ends() {
         assert_eq!(sack, ps(left[0] + DELAY + 2 * SACK), "b's end too");
     }
 }
+
+// spec: PB-4, REL-5
+#[test]
+fn payloads_larger_than_the_transmit_buffer_do_not_stop_what_comes_behind_them() {
+    let mut bench = Bench::alone(B, |a| {
+        a.mss = 512;
+        a.pcie_nic.tx_data_bytes = 512;
+    });
+    assert_eq!(bench.nic().attributes().problems(), []);
+    for index in 0..3 {
+        bench.deliver(&bench.part(index, 3));
+    }
+    // 1,000 bytes are two transfers: 1,068 bytes at 504.32 Gbit/s.
+    let charged = |bench: &Bench| bench.nic().buffers().ingress[0].used_bytes;
+    assert_eq!(charged(&bench), 2 * 1_078, "each waits until the one before has left");
+    bench.run_to(ps(16_942));
+    assert_eq!(charged(&bench), 1_078);
+    bench.run_to(ps(2 * 16_942));
+    assert_eq!(charged(&bench), 0);
+}
