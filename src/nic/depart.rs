@@ -108,7 +108,13 @@ impl Nic {
     }
 
     // spec: PB-13
-    fn emit_pfc(&self, ctx: &mut Ctx<'_>, pfc: &Pfc) -> Departing {
+    fn emit_pfc(&mut self, ctx: &mut Ctx<'_>, pfc: &Pfc) -> Departing {
+        for quanta in pfc.quanta.iter().flatten() {
+            match quanta {
+                0 => self.counters.pfc_resumes_sent += 1,
+                _ => self.counters.pfc_pauses_sent += 1,
+            }
+        }
         let mut frame = ctx.frames.take();
         pfc.emit(self.config.macs.source, &mut frame);
         Departing { frame, class: None, timed: None, event: None }

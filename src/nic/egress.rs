@@ -107,7 +107,8 @@ pub struct Egress {
     /// Bytes on the wire of what waits in `control`.
     control_bytes: u64,
     data: VecDeque<DataPacket>,
-    pfc: VecDeque<Pfc>,
+    /// What the peer is to be told of each class, in quanta.
+    pfc: [Option<u16>; 2],
     /// Until when the peer has paused each class.
     paused_until: [Instant; 2],
     turns: Turns,
@@ -125,7 +126,7 @@ impl Egress {
             control: VecDeque::new(),
             control_bytes: 0,
             data: VecDeque::new(),
-            pfc: VecDeque::new(),
+            pfc: [None; 2],
             paused_until: [Instant::ZERO; 2],
             turns: Turns::new(attributes),
             port: Serializer::new(rate),
@@ -189,10 +190,11 @@ impl Egress {
         gone.into_iter().map(|packet| packet.reserved)
     }
 
-    /// Queues a PFC frame, ahead of all packets.
+    /// Queues a PFC frame that pauses `class` for so many quanta, ahead of all
+    /// packets and in the place of one for that class that has not begun to leave.
     // spec: PB-10
-    pub fn queue_pfc(&mut self, pfc: Pfc) {
-        self.pfc.push_back(pfc);
+    pub fn queue_pfc(&mut self, class: Class, quanta: u16) {
+        self.pfc[class.index()] = Some(quanta);
     }
 
     /// The peer pauses `class` until `until`; an instant that is not to come
@@ -206,8 +208,10 @@ impl Egress {
     /// whose turn it is of those that are not paused.
     // spec: PB-10, PB-13, DSCP-3, ACK-3
     pub fn take_next(&mut self, now: Instant) -> Option<Next> {
-        if let Some(pfc) = self.pfc.pop_front() {
-            return Some(Next::Pfc(pfc));
+        for class in Class::ALL {
+            if let Some(quanta) = self.pfc[class.index()].take() {
+                return Some(Next::Pfc(Pfc::one(class.index(), quanta)));
+            }
         }
         let can_send =
             Class::ALL.map(|class| self.waits(class) && self.paused_until[class.index()] <= now);

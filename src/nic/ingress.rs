@@ -64,7 +64,8 @@ impl Ingress {
                 xon: pfc.xon.of(size(class)),
                 refresh_at: None,
             }),
-            refresh: Duration::from_ps(pause.as_ps() / 2),
+            // Half of 1 ps would be none, and a refresh due again at once.
+            refresh: Duration::from_ps((pause.as_ps() / 2).max(1)),
             penalty_low: attributes.receiver_congestion_low.of(data),
             penalty_high: attributes.receiver_congestion_high.of(data),
         }
@@ -137,6 +138,7 @@ impl Ingress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PfcAttributes;
 
     fn ingress(set: impl Fn(&mut NicAttributes)) -> Ingress {
         let mut attributes = NicAttributes::default();
@@ -212,6 +214,19 @@ mod tests {
         ingress.release(Class::Data, 1);
         assert_eq!(ingress.pop_refresh(at(2 * half)), Some((Class::Data, Signal::Resume)));
         assert_eq!(ingress.next_refresh(), None);
+    }
+
+    // spec: PB-12, REL-5
+    #[test]
+    fn a_refresh_is_never_due_again_at_once() {
+        let mut attributes = NicAttributes::default();
+        attributes.pfc = PfcAttributes { enabled: [true; 2], quanta: 1, ..attributes.pfc };
+        attributes.delay = Duration::ZERO;
+        let mut ingress = Ingress::new(&attributes, Rate::gbps(1_000_000));
+        ingress.charge(at(0), Class::Data, 2_880_000);
+        assert_eq!(ingress.next_refresh(), Some(at(1)), "a pause is 0.512 ps");
+        assert_eq!(ingress.pop_refresh(at(1)), Some((Class::Data, Signal::Pause)));
+        assert_eq!(ingress.pop_refresh(at(1)), None);
     }
 
     // spec: PB-12

@@ -41,17 +41,11 @@ impl Nic {
     // spec: PB-12, PB-13
     fn signal(&mut self, class: Class, signal: Option<Signal>) {
         let quanta = match signal {
-            Some(Signal::Pause) => {
-                self.counters.pfc_pauses_sent += 1;
-                self.config.attributes.pfc.quanta
-            }
-            Some(Signal::Resume) => {
-                self.counters.pfc_resumes_sent += 1;
-                0
-            }
+            Some(Signal::Pause) => self.config.attributes.pfc.quanta,
+            Some(Signal::Resume) => 0,
             None => return,
         };
-        self.egress.queue_pfc(Pfc::one(class.index(), quanta));
+        self.egress.queue_pfc(class, quanta);
     }
 
     /// The peer pauses classes of this NIC, whatever it does itself; priorities

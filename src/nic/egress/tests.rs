@@ -104,9 +104,23 @@ fn the_classes_take_turns_as_the_scheduling_says() {
 fn pfc_frames_go_first_even_when_everything_is_paused() {
     let mut egress = egress(|_| ());
     Class::ALL.into_iter().for_each(|class| egress.pause(class, at(100)));
-    egress.queue_pfc(Pfc::one(0, 1));
+    egress.queue_pfc(Class::Data, 1);
     assert_eq!(order(&mut egress, 1, 1), "p");
     assert_eq!(egress.pool(Class::Data).used(), 0);
+}
+
+// spec: PB-10, PB-12
+#[test]
+fn of_the_pfc_frames_of_a_class_that_wait_only_the_newest_is_sent() {
+    let mut egress = egress(|_| ());
+    for quanta in [9, 0, 7] {
+        egress.queue_pfc(Class::Data, quanta);
+    }
+    egress.queue_pfc(Class::Control, 5);
+    let mut sent = core::iter::from_fn(|| egress.take_next(at(0)));
+    assert!(matches!(sent.next(), Some(Next::Pfc(pfc)) if pfc == Pfc::one(0, 7)));
+    assert!(matches!(sent.next(), Some(Next::Pfc(pfc)) if pfc == Pfc::one(1, 5)));
+    assert!(sent.next().is_none());
 }
 
 // spec: PB-13
