@@ -145,15 +145,13 @@ impl Egress {
         self.pools[Class::Data.index()].charge(wire_bytes)
     }
 
-    /// `bytes` of the pool of `class` are free again; true when the data pool
-    /// drained from above half its size to half or less.
+    /// `bytes` of the pool of `class` are free again; true when it is the data
+    /// pool and holds half its size or less now.
     // spec: SEG-7, SEG-9
     pub fn release(&mut self, class: Class, bytes: u64) -> bool {
         let pool = &mut self.pools[class.index()];
-        let before = pool.used();
         pool.release(bytes);
-        let half = pool.size() / 2;
-        class == Class::Data && before > half && pool.used() <= half
+        class == Class::Data && pool.used() <= pool.size() / 2
     }
 
     /// Queues a control packet; false when its pool has no room for it.

@@ -23,7 +23,8 @@ pub struct TransmitScheduler {
     list: VecDeque<GroupId>,
     /// When passes are due, each instant once, the earliest first.
     passes: VecDeque<Instant>,
-    /// The last pass stopped because the egress pool was full.
+    /// The last pass stopped because the egress pool was full, which has not
+    /// drained since.
     // spec: SEG-9
     stopped: bool,
 }
@@ -227,10 +228,13 @@ impl Nic {
     }
 
     /// `bytes` of an egress pool are free again; a pass that the data pool had
-    /// stopped goes on a little after it has drained to half.
-    // spec: SEG-7, SEG-9
+    /// stopped goes on a little after it has drained to half. A pool of less than
+    /// two packets can stop a pass at half or less: that one goes on a little
+    /// after any release, for there may be no other to come.
+    // spec: SEG-7, SEG-9, REL-5
     pub(super) fn release_egress(&mut self, now: Instant, class: Class, bytes: u64) {
-        if self.egress.release(class, bytes) && self.scheduler.stopped {
+        let drained = self.egress.release(class, bytes);
+        if drained && core::mem::take(&mut self.scheduler.stopped) {
             self.scheduler.pass_at(now + Self::DRAIN_DELAY);
         }
     }

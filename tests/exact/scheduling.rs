@@ -3,6 +3,7 @@
 use mrc_lab::config::{BufferAttributes, NicAttributes};
 use mrc_lab::nic::{QpChoice, WorkRequest};
 use mrc_lab::time::Duration;
+use mrc_lab::units::Share;
 use mrc_lab::wire::neth::NackReason;
 use mrc_lab::wire::packet::{Body, Packet};
 use mrc_lab::wire::qpn::Qpn;
@@ -265,4 +266,22 @@ fn a_group_that_goes_while_it_waits_leaves_no_turn_to_the_next_one() {
     bench.run_to(us(5));
     let expected = ["a0", "a1", "a2", "a3", "b0", "a4", "b1", "a5", "b2"];
     assert_eq!(letters(&mut bench, &[first, next]), expected);
+}
+
+// spec: SEG-9, REL-5
+#[test]
+fn a_pass_that_a_pool_of_one_packet_stopped_goes_on_whatever_was_in_the_way() {
+    let half = Share::from_ppm(500_000);
+    let buffer = BufferAttributes { total_bytes: 12_000, shares: vec![half, half] };
+    let mut bench = sender(|a| a.egress_buffer = buffer.clone());
+    // 2,078 of 6,000 bytes are taken, less than half, and a full packet has no room.
+    let first = bench.post(QpChoice::New, 2_000);
+    bench.run_to(ps(60_000));
+    post_elsewhere(&mut bench, 4_096);
+    bench.run_to(ps(80_000));
+    assert_eq!(bench.counters().egress_pool_stalls, 1);
+    // No acknowledgement and no timer of the packet that is leaving will come.
+    bench.close(first);
+    bench.run_to(us(1));
+    assert_eq!(order(&mut bench), [2, 9]);
 }
