@@ -60,7 +60,8 @@ impl Ingress {
             pools: Class::ALL.map(|class| Pool::new(size(class))),
             pauses: Class::ALL.map(|class| Pauses {
                 enabled: pfc.enabled[class.index()],
-                xoff: pfc.xoff.of(size(class)),
+                // At 0 an empty pool would be full, and the peer paused for ever.
+                xoff: pfc.xoff.of(size(class)).max(1),
                 xon: pfc.xon.of(size(class)),
                 refresh_at: None,
             }),
@@ -139,6 +140,7 @@ impl Ingress {
 mod tests {
     use super::*;
     use crate::config::PfcAttributes;
+    use crate::units::Share;
 
     fn ingress(set: impl Fn(&mut NicAttributes)) -> Ingress {
         let mut attributes = NicAttributes::default();
@@ -213,6 +215,19 @@ mod tests {
         assert_eq!(ingress.pop_refresh(at(half)), Some((Class::Data, Signal::Pause)));
         ingress.release(Class::Data, 1);
         assert_eq!(ingress.pop_refresh(at(2 * half)), Some((Class::Data, Signal::Resume)));
+        assert_eq!(ingress.next_refresh(), None);
+    }
+
+    // spec: PB-12, REL-5
+    #[test]
+    fn an_empty_pool_is_never_full_however_low_the_threshold() {
+        let mut ingress = ingress(|a| {
+            a.pfc = PfcAttributes { enabled: [true; 2], xoff: Share::default(), ..a.pfc };
+            a.pfc.xon = Share::default();
+        });
+        assert_eq!(ingress.charge(at(0), Class::Data, 3_600_001), (false, Some(Signal::Pause)));
+        let refresh = ingress.next_refresh().expect("a paused peer");
+        assert_eq!(ingress.pop_refresh(refresh), Some((Class::Data, Signal::Resume)));
         assert_eq!(ingress.next_refresh(), None);
     }
 
