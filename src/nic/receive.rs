@@ -302,9 +302,11 @@ impl Nic {
         }
     }
 
-    /// A data packet of a receiving side that is closed. Trimmed or not, the last
-    /// one sent again draws the final ACK: the side had all of it, so a NACK
-    /// would fetch what nobody lacks.
+    /// A data packet of a receiving side that is closed. Trimmed or not, one that
+    /// is sent again draws the final ACK: the side had it, so a NACK would fetch
+    /// what nobody lacks. It need not be the last one: when a SACK has listed that
+    /// and the ACK of what filled a gap before it is lost, only the latter is
+    /// sent again.
     // spec: REL-4, W-6
     fn receive_late(&mut self, stone: &Tombstone, packet: &Packet<'_>) {
         self.drops.count("late_data");
@@ -312,7 +314,7 @@ impl Nic {
         if psn > stone.last {
             let qpn = stone.local.qpn;
             self.queue_nack(packet, stone.remote, qpn, NackReason::UnexpectedEvent);
-        } else if psn == stone.last && packet.bth.retransmission {
+        } else if psn >= stone.first && packet.bth.retransmission {
             self.queue_ack(stone.remote, stone.last.wire(), stone.messages);
         }
     }
