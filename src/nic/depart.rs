@@ -5,7 +5,7 @@ use super::class::Class;
 use super::egress::{DataPacket, Departing, Next};
 use super::requester::Requester;
 use crate::node::{Ctx, Frame};
-use crate::trace::{Direction, Event, PacketEvent, QpAddress, RetransmitCause};
+use crate::trace::{Direction, Event, PacketEvent, QpAddress};
 use crate::wire::bth::Bth;
 use crate::wire::meth::Meth;
 use crate::wire::opcode::Kind;
@@ -35,8 +35,8 @@ impl Nic {
 
     // spec: WIRE-8, SEG-7, PB-9
     fn departed(&mut self, ctx: &mut Ctx<'_>, departing: Departing) -> Frame {
-        if let Some(class) = departing.class {
-            self.release_egress(ctx.now, class, wire_bytes(departing.frame.len()));
+        if let Some((class, bytes)) = departing.charged {
+            self.release_egress(ctx.now, class, bytes);
         }
         if let Some((qpn, psn, transmission)) = departing.timed {
             let now = ctx.now;
@@ -65,7 +65,9 @@ impl Nic {
     /// The port starts to send what is next.
     fn start(&mut self, ctx: &mut Ctx<'_>, next: Next) {
         let departing = match next {
-            Next::Control(packet) => Some(self.emit_frame(ctx, &packet, None, None)),
+            Next::Control(packet, bytes) => {
+                Some(self.emit_frame(ctx, &packet, (Class::Control, bytes), None))
+            }
             Next::Data(data) => {
                 let built = self.build_data(ctx, &data);
                 if built.is_none() {
@@ -81,20 +83,26 @@ impl Nic {
         }
     }
 
+    /// The frame of a packet; `data` is what it was built from, when it is data.
     fn emit_frame(
         &self,
         ctx: &mut Ctx<'_>,
         packet: &Packet<'_>,
-        local: Option<Qpn>,
-        cause: Option<RetransmitCause>,
+        charged: (Class, u64),
+        data: Option<&DataPacket>,
     ) -> Departing {
+        let cause = data.and_then(|data| data.outgoing.cause);
+        let qpn = data.map_or(Qpn::NONE, |data| data.qpn);
+        let timed = data.and_then(|data| {
+            data.outgoing.transmission.map(|number| (data.qpn, data.outgoing.psn, number))
+        });
         let mut frame = ctx.frames.take();
         packet.emit(&self.format, self.config.macs, &mut frame);
         let direction = if cause.is_some() { Direction::ReTx } else { Direction::Tx };
         let event = PacketEvent {
             direction,
             kind: packet.bth.opcode.kind(),
-            local: QpAddress { ip: packet.source, qpn: local.unwrap_or(Qpn::NONE) },
+            local: QpAddress { ip: packet.source, qpn },
             remote: QpAddress { ip: packet.destination, qpn: packet.bth.destination_qp },
             psn: packet.bth.psn,
             wire_bytes: wire_bytes(frame.len()) as u32,
@@ -103,8 +111,7 @@ impl Nic {
             ack_request: packet.bth.ack_request,
             cause,
         };
-        let class = if event.kind == Kind::Write { Class::Data } else { Class::Control };
-        Departing { frame, class: Some(class), timed: None, event: Some(event) }
+        Departing { frame, charged: Some(charged), timed, event: Some(event) }
     }
 
     // spec: PB-13
@@ -117,7 +124,7 @@ impl Nic {
         }
         let mut frame = ctx.frames.take();
         pfc.emit(self.config.macs.source, &mut frame);
-        Departing { frame, class: None, timed: None, event: None }
+        Departing { frame, charged: None, timed: None, event: None }
     }
 
     fn build_data(&self, ctx: &mut Ctx<'_>, data: &DataPacket) -> Option<Departing> {
@@ -129,10 +136,7 @@ impl Nic {
             length => self.memory.read(segment.work.lkey, source, length as usize)?,
         };
         let packet = self.data_packet(requester, data, payload);
-        let mut departing = self.emit_frame(ctx, &packet, Some(data.qpn), data.outgoing.cause);
-        departing.timed =
-            data.outgoing.transmission.map(|number| (data.qpn, data.outgoing.psn, number));
-        Some(departing)
+        Some(self.emit_frame(ctx, &packet, (Class::Data, data.reserved), Some(data)))
     }
 
     /// The packet with all its headers.

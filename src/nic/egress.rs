@@ -40,9 +40,9 @@ pub struct DataPacket {
 pub struct Departing {
     /// The frame.
     pub frame: Frame,
-    /// Its size on the wire, which its class's pool is charged; `None`: a PFC
-    /// frame, which is charged nowhere.
-    pub class: Option<Class>,
+    /// The pool that it is charged to and how much; `None`: a PFC frame, which is
+    /// charged nowhere.
+    pub charged: Option<(Class, u64)>,
     /// The QP and packet whose timer starts when the last bit has left.
     pub timed: Option<(Qpn, PsnExt, u32)>,
     /// What the trace says when the last bit has left.
@@ -52,8 +52,8 @@ pub struct Departing {
 /// What leaves next.
 #[derive(Debug)]
 pub enum Next {
-    /// A control packet.
-    Control(Packet<'static>),
+    /// A control packet and its size on the wire.
+    Control(Packet<'static>, u64),
     /// A data packet.
     Data(DataPacket),
     /// A PFC frame.
@@ -218,7 +218,7 @@ impl Egress {
             Class::Control => {
                 let (packet, bytes) = self.control.pop_front()?;
                 self.control_bytes -= bytes;
-                Some(Next::Control(packet))
+                Some(Next::Control(packet, bytes))
             }
         }
     }

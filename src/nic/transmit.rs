@@ -81,17 +81,21 @@ impl Nic {
     // spec: SEG-9
     pub const DRAIN_DELAY: Duration = Duration::from_ns(15);
 
-    /// The QP may have something to send: it gets a turn, and its group a place
-    /// in the list.
+    /// What the QP has to send may have changed: it gets a turn or loses it, and
+    /// its group a place in the list.
     pub(super) fn activate(&mut self, qpn: Qpn) {
         let Some(requester) = self.requesters.get_mut(&qpn) else { return };
         let id = requester.group();
-        if requester.has_work()
-            && !requester.in_turns
+        let has_work = requester.has_work();
+        if has_work != requester.in_turns
             && let Some(group) = self.groups.get_mut(id)
         {
-            requester.in_turns = true;
-            group.queue_turn(qpn);
+            requester.in_turns = has_work;
+            if has_work {
+                group.queue_turn(qpn);
+            } else {
+                group.drop_turn(qpn);
+            }
         }
         self.activate_group(id);
     }
@@ -190,10 +194,10 @@ impl Nic {
     // spec: PCIE-3
     pub(super) fn take_payloads(&mut self, ctx: &Ctx<'_>) {
         while let Some(Fetch { qpn, segment, reserved, .. }) = self.pcie.pop_fetched(ctx.now) {
-            if let Some(requester) = self.requesters.get_mut(&qpn) {
-                let outgoing = requester.on_payload(segment);
-                self.join_queue(ctx.now, qpn, outgoing, reserved);
-            }
+            // The fetches of a QP that is closed or in error have been discarded.
+            let Some(requester) = self.requesters.get_mut(&qpn) else { continue };
+            let outgoing = requester.on_payload(segment);
+            self.join_queue(ctx.now, qpn, outgoing, reserved);
         }
     }
 
@@ -253,10 +257,13 @@ impl Nic {
     /// Completes every message that a cumulative ACK of `qpn` covers.
     // spec: ACK-9, DONE-1
     pub(super) fn complete_messages(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn, acknowledged: PsnExt) {
-        while let Some(requester) = self.requesters.get_mut(&qpn)
-            && let Some(message) = requester.pop_completed(acknowledged)
-        {
-            let ends = (requester.local(), requester.remote());
+        let next = |nic: &mut Self| {
+            nic.with_requester(qpn, |requester, env| {
+                let message = requester.pop_completed(env, acknowledged)?;
+                Some((message, (requester.local(), requester.remote())))
+            })
+        };
+        while let Some((message, ends)) = next(self).flatten() {
             self.counters.wqes_completed += 1;
             let done = Some((message.work.wqe_id, message.work.length));
             self.emit(ctx, QpEventKind::WqeComplete, ends, done);

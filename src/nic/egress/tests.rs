@@ -77,7 +77,7 @@ fn order(egress: &mut Egress, control: usize, data_packets: usize) -> String {
     let mut order = String::new();
     while let Some(next) = egress.take_next(at(0)) {
         order.push(match next {
-            Next::Control(_) => 'c',
+            Next::Control(..) => 'c',
             Next::Data(_) => 'd',
             Next::Pfc(_) => 'p',
         });
@@ -132,7 +132,7 @@ fn a_paused_class_is_passed_over_until_the_pause_is_over() {
     assert_eq!((order(&mut egress, 1, 1), egress.next()), (String::new(), Some(at(50))));
     assert!(matches!(egress.take_next(at(50)), Some(Next::Data(_))));
     assert!(egress.take_next(at(99)).is_none());
-    assert!(matches!(egress.take_next(at(100)), Some(Next::Control(_))));
+    assert!(matches!(egress.take_next(at(100)), Some(Next::Control(..))));
     assert_eq!(egress.next(), None, "nothing is held back any longer");
 }
 

@@ -399,10 +399,17 @@ impl Requester {
     }
 
     /// The oldest message that is complete: the last packet of which lies at or
-    /// below `acknowledged`, a cumulative ACK's PSN.
+    /// below `acknowledged`, a cumulative ACK's PSN. It is not asked for again.
     // spec: ACK-9, DONE-1
-    pub fn pop_completed(&mut self, acknowledged: PsnExt) -> Option<Message> {
+    pub fn pop_completed(
+        &mut self,
+        env: &mut Sending<'_>,
+        acknowledged: PsnExt,
+    ) -> Option<Message> {
         let message = self.messages.pop_front_if(|message| message.last() <= acknowledged)?;
+        if self.rerequests.pop_front_if(|last| *last == message.last()).is_some() {
+            env.group.remove_rerequests(1);
+        }
         // What is acknowledged was sent, so the message had been issued.
         self.issued -= 1;
         self.checked = self.checked.saturating_sub(1);

@@ -196,8 +196,8 @@ fn only_a_cumulative_ack_completes_a_message() {
     assert_eq!(bench.requester.sent().span(), 0);
     assert_eq!(bench.requester.messages_open(), 1);
     let acknowledged = bench.ack(1).unwrap();
-    assert!(bench.requester.pop_completed(acknowledged).is_some());
-    assert!(bench.requester.pop_completed(acknowledged).is_none());
+    assert!(bench.with(|requester, env| requester.pop_completed(env, acknowledged)).is_some());
+    assert!(bench.with(|requester, env| requester.pop_completed(env, acknowledged)).is_none());
 }
 
 // spec: W-15
@@ -464,9 +464,22 @@ fn a_message_acknowledged_by_sacks_only_is_asked_for_again() {
     assert_eq!(bench.causes(), [(1, Rerequest)]);
     bench.ack(1).unwrap();
     let acknowledged = bench.psn(1);
-    assert!(bench.requester.pop_completed(acknowledged).is_some());
+    assert!(bench.with(|requester, env| requester.pop_completed(env, acknowledged)).is_some());
     bench.fire(at_us(900));
     assert_eq!(bench.causes(), []);
+}
+
+// spec: DONE-2, NACK-8
+#[test]
+fn a_message_that_completes_is_asked_for_no_longer() {
+    let mut bench = Bench::sent(2, |_| ());
+    bench.sack(2, &[]).unwrap();
+    bench.fire(at_us(300));
+    assert!(bench.group.resend_waits());
+    bench.ack(1).unwrap();
+    let acknowledged = bench.psn(1);
+    assert!(bench.with(|requester, env| requester.pop_completed(env, acknowledged)).is_some());
+    assert!(!bench.group.resend_waits() && !bench.requester.can_send(true));
 }
 
 // spec: DONE-2, NACK-9
