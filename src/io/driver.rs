@@ -184,9 +184,11 @@ impl<N: Node> Driver<N> {
         let mut passages = core::mem::take(&mut self.passages);
         let link = &mut self.links[usize::from(port.0)];
         link.send(self.now, frame, &mut self.frames, &mut passages);
-        for Passage { arrives, frame, comment } in passages.drain(..) {
+        for passage in passages.drain(..) {
+            let comment = passage.comment();
+            let Passage { arrives, frame, comments } = passage;
             self.tap.frame(self.now, port, TapDirection::Sent, &frame, comment.as_deref());
-            if let Some(what) = comment {
+            for what in comments {
                 self.trace.record(self.now, self.id, &Event::Fault { what });
             }
             match arrives {

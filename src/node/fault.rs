@@ -5,6 +5,7 @@ use core::fmt;
 use super::Frame;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
+use crate::units::{Rate, show_bytes, show_duration};
 use crate::wire::bth::BthView;
 use crate::wire::frame::FrameView;
 use crate::wire::opcode::{Kind, Opcode};
@@ -37,6 +38,8 @@ pub struct PacketMatch {
     pub from: Option<Instant>,
     /// The instant at which the rule is in force no longer.
     pub until: Option<Instant>,
+    /// The time from `from` to `until` comes again with this period.
+    pub every: Option<Duration>,
     /// Of the packets with all of the above only this one, counted from 1.
     pub nth: Option<u64>,
     /// The rule acts at most this many times.
@@ -56,6 +59,7 @@ impl Default for PacketMatch {
             retransmission: None,
             from: None,
             until: None,
+            every: None,
             nth: None,
             limit: None,
             probability: 1.0,
@@ -79,11 +83,74 @@ pub enum FaultAction {
     },
     /// It arrives this much later. Those behind it do not wait for it.
     Hold(Duration),
+    /// It waits until as many later packets have come to the link, and goes
+    /// right behind the last of them.
+    Reorder {
+        /// How many.
+        behind: u32,
+    },
     /// It is cut to its headers, as a switch does it, if it is MRC data.
     Trim {
         /// It is marked as trimmed on the port that faces the receiver.
         last_hop: bool,
     },
+    /// It passes a slower or longer link.
+    Shape(Shape),
+    /// The link is down: every packet is lost.
+    Down,
+}
+
+/// How a link is slower or longer than it was. Packets stay in order: what has
+/// passed such a link is overtaken by nothing, shaped or not.
+// spec: SW-20
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shape {
+    /// Where packets pass one after the other.
+    pub bottleneck: Option<Bottleneck>,
+    /// How much later each packet arrives.
+    pub delay: Duration,
+    /// Up to this much later still: drawn for each packet, every picosecond
+    /// from zero to this as likely as any other.
+    pub jitter: Duration,
+}
+
+/// A place in a link that is slower than the port before it. A packet that has
+/// left the port whole passes it once the one before has passed.
+// spec: SW-20
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bottleneck {
+    /// The rate at which it sends.
+    pub rate: Rate,
+    /// How many bytes of frames may be in it, that being sent included. A
+    /// packet that would make it more is lost.
+    pub queue_limit: u64,
+}
+
+/// When in a packet's way an action has its turn. At each stage the first rule
+/// that fits acts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// First: with the packet itself.
+    Packet,
+    /// Then: whether there is a link at all.
+    State,
+    /// Last: how fast it goes.
+    Pace,
+}
+
+impl FaultAction {
+    pub(super) const fn stage(&self) -> Stage {
+        match self {
+            Self::Drop
+            | Self::Duplicate
+            | Self::Corrupt { .. }
+            | Self::Hold(_)
+            | Self::Reorder { .. }
+            | Self::Trim { .. } => Stage::Packet,
+            Self::Down => Stage::State,
+            Self::Shape(_) => Stage::Pace,
+        }
+    }
 }
 
 /// One way in which a link goes wrong. Prints as `SACK, 0.1 % loss`.
@@ -96,14 +163,32 @@ pub struct FaultRule {
     pub action: FaultAction,
 }
 
+impl FaultRule {
+    /// The rule with times that count from `start` in place of time 0.
+    pub fn starting_at(mut self, start: Instant) -> Self {
+        let shifted = |at: Instant| start + at.since(Instant::ZERO);
+        self.matches.from = self.matches.from.map(shifted);
+        self.matches.until = self.matches.until.map(shifted);
+        self
+    }
+}
+
 impl PacketMatch {
     /// Whether the fields and the times hold.
     fn holds(&self, now: Instant, packet: Option<&PacketFacts>) -> bool {
         self.is_in_force(now) && packet.map_or(self.takes_any_frame(), |facts| self.fits(facts))
     }
 
+    // spec: SW-20
     fn is_in_force(&self, now: Instant) -> bool {
-        self.from.is_none_or(|from| from <= now) && self.until.is_none_or(|until| now < until)
+        let from = self.from.unwrap_or(Instant::ZERO);
+        let Some(until) = self.until else { return from <= now };
+        let since = now.since(from).as_ps();
+        let phase = match self.every {
+            Some(every) => since % every.as_ps().max(1),
+            None => since,
+        };
+        from <= now && phase < until.since(from).as_ps()
     }
 
     /// Whether no field of MRC is given.
@@ -128,23 +213,52 @@ impl PacketMatch {
 
 /// A rule with what it has seen and done.
 #[derive(Clone, Debug)]
-pub(super) struct ArmedRule {
-    pub rule: FaultRule,
-    /// Packets whose fields and times fitted.
+pub struct ArmedRule {
+    id: u64,
+    rule: FaultRule,
     seen: u64,
-    /// How often it has acted.
     acted: u64,
 }
 
 impl ArmedRule {
-    pub fn new(rule: FaultRule) -> Self {
-        Self { rule, seen: 0, acted: 0 }
+    pub(super) fn new(id: u64, rule: FaultRule) -> Self {
+        Self { id, rule, seen: 0, acted: 0 }
+    }
+
+    /// Its number on the link.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What it says.
+    pub fn rule(&self) -> &FaultRule {
+        &self.rule
+    }
+
+    /// How many packets came whose fields and times fitted.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// How often it has acted.
+    pub fn acted(&self) -> u64 {
+        self.acted
+    }
+
+    /// Whether the link is down at `now` by this rule.
+    pub(super) fn takes_down(&self, now: Instant) -> bool {
+        self.rule.action == FaultAction::Down && self.rule.matches.is_in_force(now)
     }
 
     /// Whether the rule acts on this packet, which counts as seen. The random
     /// stream is drawn from only when nothing but the probability is open.
     // spec: SW-20
-    pub fn acts(&mut self, now: Instant, packet: Option<&PacketFacts>, rng: &mut Rng) -> bool {
+    pub(super) fn acts(
+        &mut self,
+        now: Instant,
+        packet: Option<&PacketFacts>,
+        rng: &mut Rng,
+    ) -> bool {
         let matches = &self.rule.matches;
         if !matches.holds(now, packet) {
             return false;
@@ -223,6 +337,7 @@ impl fmt::Display for PacketMatch {
             self.retransmission.map(rtx),
             self.from.map(|at| format!("from {at} ns")),
             self.until.map(|at| format!("until {at} ns")),
+            self.every.map(|period| format!("every {}", show_duration(period))),
             self.nth.map(|nth| format!("only match {nth}")),
             self.limit.map(|limit| format!("at most {limit} times")),
         ];
@@ -238,9 +353,29 @@ impl fmt::Display for FaultAction {
             Self::Corrupt { bit: None } => f.write_str("corruption"),
             Self::Corrupt { bit: Some(bit) } => write!(f, "corruption of bit {bit}"),
             Self::Hold(time) => write!(f, "hold of {time}"),
+            Self::Reorder { behind } => write!(f, "reorder behind {behind}"),
             Self::Trim { last_hop: false } => f.write_str("trim"),
             Self::Trim { last_hop: true } => f.write_str("trim on the last hop"),
+            Self::Shape(shape) => write!(f, "{shape}"),
+            Self::Down => f.write_str("down"),
         }
+    }
+}
+
+/// `rate of 10 Gbps with a queue of 250 KB, delay of 5 us, jitter of 1 us`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |Bottleneck { rate, queue_limit }| {
+            format!("rate of {rate} with a queue of {}", show_bytes(queue_limit))
+        };
+        let time = |name, time| {
+            (time != Duration::ZERO).then(|| format!("{name} of {}", show_duration(time)))
+        };
+        let parts =
+            [self.bottleneck.map(rate), time("delay", self.delay), time("jitter", self.jitter)];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        f.write_str(if parts.is_empty() { "delay of nothing" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -290,6 +425,7 @@ mod tests {
             retransmission: Some(true),
             from: Some(Instant::from_ps(3_000)),
             until: Some(Instant::from_ps(4_000)),
+            every: Some(Duration::from_us(1)),
             nth: Some(5),
             limit: Some(6),
             probability: 0.5,
@@ -297,7 +433,45 @@ mod tests {
         assert_eq!(
             rule(all, FaultAction::Duplicate),
             "WRITE, TRIMMABLE, QP 0x00002a, PSN 1, entropy 2, RTX, from 3 ns, until 4 ns, \
-             only match 5, at most 6 times, 50 % duplication"
+             every 1 us, only match 5, at most 6 times, 50 % duplication"
         );
+    }
+
+    // spec: SW-20
+    #[test]
+    fn every_action_prints() {
+        let bottleneck = Some(Bottleneck { rate: Rate::gbps(10), queue_limit: 250_000 });
+        let [delay, jitter] = [5, 1].map(Duration::from_us);
+        for (action, text) in [
+            (FaultAction::Corrupt { bit: None }, "corruption"),
+            (FaultAction::Reorder { behind: 3 }, "reorder behind 3"),
+            (FaultAction::Down, "down"),
+            (
+                FaultAction::Shape(Shape { bottleneck, delay, jitter }),
+                "rate of 10 Gbps with a queue of 250 KB, delay of 5 us, jitter of 1 us",
+            ),
+            (FaultAction::Shape(Shape { jitter, ..Shape::default() }), "jitter of 1 us"),
+            (FaultAction::Shape(Shape::default()), "delay of nothing"),
+        ] {
+            assert_eq!(rule(PacketMatch::default(), action), text);
+        }
+    }
+
+    // spec: SW-20
+    #[test]
+    fn times_of_a_rule_may_come_again() {
+        let [from, until] = [10, 13].map(|ps| Some(Instant::from_ps(ps)));
+        let once = PacketMatch { from, until, ..PacketMatch::default() };
+        let again = PacketMatch { every: Some(Duration::from_ps(5)), ..once.clone() };
+        let in_force = |matches: &PacketMatch| {
+            (0..25).filter(|ps| matches.is_in_force(Instant::from_ps(*ps))).collect::<Vec<_>>()
+        };
+        assert_eq!(in_force(&once), [10, 11, 12]);
+        assert_eq!(in_force(&again), [10, 11, 12, 15, 16, 17, 20, 21, 22]);
+        let rule = FaultRule { matches: again, action: FaultAction::Drop };
+        let later = rule.starting_at(Instant::from_ps(10)).matches;
+        assert_eq!(in_force(&later), [20, 21, 22]);
+        // Its end comes before its beginning: never.
+        assert!(in_force(&PacketMatch { from: until, until: from, ..once }).is_empty());
     }
 }

@@ -13,6 +13,7 @@ use crate::node::link::FaultRule;
 use crate::time::Duration;
 use crate::units::Rate;
 
+pub use fault::{FAULT_KEYS, FaultKey, parse_fault};
 pub use ideal::ideal_times;
 pub use parse::{Overrides, ScenarioError, parse};
 pub use topology::{End, LinkPlan, NodeKind, NodePlan, Topology};

@@ -24,7 +24,7 @@ use nodes::Defaults;
 pub use findings::ScenarioError;
 pub(super) use findings::{Findings, list};
 pub(super) use names::Names;
-pub(super) use section::{Section, whole};
+pub(super) use section::{Section, size, whole};
 
 /// What the command line says in place of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -288,11 +288,13 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         let to = *to;
         let mut passages = core::mem::take(&mut self.passages);
         link.send(self.now, frame, &mut self.frames, &mut passages);
-        for Passage { arrives, frame, comment } in passages.drain(..) {
+        for passage in passages.drain(..) {
+            let comment = passage.comment();
+            let Passage { arrives, frame, comments } = passage;
             let station = &mut self.stations[from.node.0 as usize];
             let direction = TapDirection::Sent;
             station.tap.frame(self.now, from.port, direction, &frame, comment.as_deref());
-            if let Some(what) = comment {
+            for what in comments {
                 self.trace.record(self.now, from.node, &Event::Fault { what });
             }
             match arrives {

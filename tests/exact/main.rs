@@ -7,6 +7,7 @@ mod buffers;
 mod cases;
 mod closing;
 mod dying;
+mod faults;
 mod figures;
 mod golden;
 mod hostile;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use mrc_lab::config::RttTimestampMode;
 use mrc_lab::nic::{Access, MemoryRegion, QpChoice, WorkRequest};
-use mrc_lab::node::link::{FaultAction, FaultRule, PacketMatch};
+use mrc_lab::node::link::{Bottleneck, FaultAction, FaultRule, PacketMatch, Shape};
 use mrc_lab::node::{FrameTap, PortId, TapDirection};
 use mrc_lab::rng::Rng;
 use mrc_lab::scenario::{Flow, LinkSpec, Scenario, SwitchSpec, Topology};
@@ -139,7 +139,9 @@ impl Draw {
     fn rule(&mut self, heals: Instant, may_corrupt: bool) -> FaultRule {
         let hold = FaultAction::Hold(Duration::from_ns(self.between(1, 200_000)));
         let trim = FaultAction::Trim { last_hop: self.chance(0.5) };
-        let mut actions = vec![FaultAction::Drop, FaultAction::Duplicate, hold, trim];
+        let shape = FaultAction::Shape(self.shape());
+        let mut actions =
+            vec![FaultAction::Drop, FaultAction::Duplicate, hold, trim, shape, FaultAction::Down];
         if may_corrupt {
             actions.push(FaultAction::Corrupt { bit: None });
         }
@@ -156,6 +158,17 @@ impl Draw {
             ..PacketMatch::default()
         };
         rule(action, matches)
+    }
+
+    fn shape(&mut self) -> Shape {
+        let rate = self.one_of(&[None, Some(Rate::gbps(10)), Some(Rate::gbps(100))]);
+        let queue_limit = self.one_of(&[10_000, 250_000]);
+        let time = Duration::from_ns;
+        Shape {
+            bottleneck: rate.map(|rate| Bottleneck { rate, queue_limit }),
+            delay: time(self.between(0, 20_000)),
+            jitter: time(self.between(0, 5_000)),
+        }
     }
 
     fn flow(&mut self, nics: usize) -> Flow {
@@ -227,7 +240,7 @@ impl TraceSink for Ledger {
             return;
         }
         if let Event::Fault { what } = event {
-            self.lost += u64::from(what.starts_with("dropped"));
+            self.lost += u64::from(what.starts_with("dropped") || what.starts_with("lost"));
             self.copied += u64::from(what.starts_with("duplicated"));
             self.seen.count(what.split(' ').next().unwrap_or_default());
         }
@@ -504,8 +517,9 @@ fn try_seed(seed: u64, twice: bool, seen: &mut Seen) {
 fn two_hundred_labs_heal_and_finish() {
     let mut seen = Seen::default();
     (0..200).for_each(|seed| try_seed(seed, seed % 8 == 0, &mut seen));
-    let ought = ["dropped", "duplicated", "held", "trimmed", "bit", "switch trimmed"];
-    for what in ought.into_iter().chain(["TIMEOUT", "NACK", "SACK_GAP", "REREQUEST"]) {
+    let ought = ["dropped", "duplicated", "held", "trimmed", "bit", "delayed", "lost"];
+    let ought = ought.into_iter().chain(["switch trimmed"]);
+    for what in ought.chain(["TIMEOUT", "NACK", "SACK_GAP", "REREQUEST"]) {
         let times = seen.0.get(what).copied().unwrap_or(0);
         assert!(times > 100, "{what} only {times} times: {seen:?}");
     }

@@ -3,6 +3,7 @@
 use core::net::Ipv4Addr;
 
 use super::*;
+use crate::units::Rate;
 use crate::wire::aeth::Aeth;
 use crate::wire::bth::Bth;
 use crate::wire::meth::Meth;
@@ -88,14 +89,15 @@ fn loses(link: &mut Link, packet: &Packet<'_>) -> bool {
     send(link, packet)[0].arrives.is_none()
 }
 
-fn comment(passage: &Passage) -> &str {
-    passage.comment.as_deref().unwrap_or("")
+fn comment(passage: &Passage) -> String {
+    passage.comment().unwrap_or_default()
 }
 
 // spec: SW-2, SW-3, SW-20
 #[test]
 fn without_a_fault_a_frame_arrives_after_the_delay_as_it_was() {
-    let expected = [Passage { arrives: Some(ARRIVES), frame: frame(&data(1)), comment: None }];
+    let expected =
+        [Passage { arrives: Some(ARRIVES), frame: frame(&data(1)), comments: Vec::new() }];
     assert_eq!(send(&mut link(vec![]), &data(1)), expected);
     let other = PacketMatch { psn: Psn::new(2), ..PacketMatch::default() };
     assert_eq!(send(&mut faulty(other, FaultAction::Drop), &data(1)), expected);
@@ -106,8 +108,8 @@ fn without_a_fault_a_frame_arrives_after_the_delay_as_it_was() {
 fn a_dropped_frame_is_kept_for_the_capture_and_arrives_nowhere() {
     let any = PacketMatch { probability: 1.0, ..PacketMatch::default() };
     let passages = send(&mut faulty(any, FaultAction::Drop), &ack(17));
-    let comment = Some("dropped by rule 1 (loss): ACK PSN 17".to_owned());
-    assert_eq!(passages, [Passage { arrives: None, frame: frame(&ack(17)), comment }]);
+    let comments = vec!["dropped by rule 1 (loss): ACK PSN 17".to_owned()];
+    assert_eq!(passages, [Passage { arrives: None, frame: frame(&ack(17)), comments }]);
 }
 
 // spec: SW-20
@@ -120,7 +122,7 @@ fn a_duplicate_follows_its_original() {
         assert_eq!(passage.arrives, Some(ARRIVES));
         assert_eq!(passage.frame, frame(&data(3)));
     }
-    assert_eq!(passages[0].comment, None);
+    assert_eq!(passages[0].comment(), None);
     let copied = "duplicated by rule 1 (duplication): WRITE_ONLY PSN 3";
     assert_eq!(comment(&passages[1]), copied);
 }
@@ -336,4 +338,204 @@ fn packets_that_do_not_match_draw_nothing() {
         assert!(!loses(&mut mixed, &data(psn)));
         assert_eq!(loses(&mut mixed, &ack(psn)), loses(&mut alone, &ack(psn)));
     }
+}
+
+/// Sends data packets with these PSNs, each at its instant; gives the arrival
+/// and the PSN of each, in order of arrival.
+fn arrivals(link: &mut Link, sent: impl IntoIterator<Item = (u64, u32)>) -> Vec<(u64, u32)> {
+    let mut arrived = Vec::new();
+    for (at, psn) in sent {
+        for passage in send_at(link, Instant::from_ps(at), frame(&data(psn))) {
+            let packet = Packet::parse(&passage.frame, &FrameFormat::default()).unwrap();
+            arrived.extend(passage.arrives.map(|at| (at.as_ps(), packet.bth.psn.value())));
+        }
+    }
+    // Stable: what arrives at one instant stays in the order of sending.
+    arrived.sort_by_key(|(at, _)| *at);
+    arrived
+}
+
+/// Of one data packet, FCS included: 256 bytes and 78 around them.
+const WIRE: u64 = 334;
+
+fn slow(gbps: u64, queue_limit: u64) -> Shape {
+    let bottleneck = Some(Bottleneck { rate: Rate::gbps(gbps), queue_limit });
+    Shape { bottleneck, ..Shape::default() }
+}
+
+// spec: SW-20
+#[test]
+fn packets_pass_a_bottleneck_one_after_the_other() {
+    assert_eq!(wire_bytes(frame(&data(1)).len()), WIRE);
+    let mut link = faulty(PacketMatch::default(), FaultAction::Shape(slow(8, 10_000)));
+    // At 8 Gbps a byte takes 1 ns. Two back to back, one after a pause.
+    let arrived = arrivals(&mut link, [(0, 1), (1_000, 2), (2_000_000, 3)]);
+    let expected = [(334_000 + 500_000, 1), (668_000 + 500_000, 2), (2_834_000, 3)];
+    assert_eq!(arrived, expected);
+    let passages = send(&mut link, &ack(4));
+    let said = comment(&passages[0]);
+    let wanted = "delayed by rule 1 (rate of 8 Gbps with a queue of 10 KB): ACK PSN 4, by ";
+    assert!(said.starts_with(wanted) && said.ends_with(" ns"), "{said}");
+}
+
+// spec: SW-20
+#[test]
+fn a_bottleneck_has_room_for_its_queue_and_no_more() {
+    let room_for_two = slow(8, 2 * WIRE);
+    let mut link = faulty(PacketMatch::default(), FaultAction::Shape(room_for_two));
+    // Three at once: the last finds two; a picosecond before the first has
+    // gone there is no room either, and then there is.
+    let sent = [(0, 1), (0, 2), (0, 3), (333_999, 4), (334_000, 5)];
+    let expected = [(834_000, 1), (1_168_000, 2), (1_502_000, 5)];
+    assert_eq!(arrivals(&mut link, sent), expected);
+    let passages = send_at(&mut link, Instant::from_ps(334_000), frame(&data(6)));
+    assert_eq!(passages[0].arrives, None);
+    let said = "dropped at a full queue by rule 1 (rate of 8 Gbps with a queue of 668 B): \
+                WRITE_ONLY PSN 6";
+    assert_eq!(comment(&passages[0]), said);
+}
+
+// spec: SW-20
+#[test]
+fn delay_keeps_packets_in_order_when_it_ends() {
+    let matches = PacketMatch { until: Some(Instant::from_ps(100)), ..PacketMatch::default() };
+    let delay = Duration::from_us(1);
+    let shape = FaultAction::Shape(Shape { delay, ..Shape::default() });
+    let mut link = faulty(matches, shape);
+    let sent = [(0, 1), (50, 2), (100, 3), (2_000_000, 4)];
+    let expected = [(1_500_000, 1), (1_500_050, 2), (1_500_050, 3), (2_500_000, 4)];
+    assert_eq!(arrivals(&mut link, sent), expected);
+    let mut link = faulty(PacketMatch::default(), shape);
+    let said = "delayed by rule 1 (delay of 1 us): WRITE_ONLY PSN 7, by 1000 ns";
+    assert_eq!(comment(&send(&mut link, &data(7))[0]), said);
+}
+
+/// When packets arrive that are sent this far apart over 1 us of jitter.
+fn jittered(seed: u64, apart_ps: u64) -> Vec<(u64, u32)> {
+    let jitter = Duration::from_us(1);
+    let rule = FaultRule {
+        matches: PacketMatch::default(),
+        action: FaultAction::Shape(Shape { jitter, ..Shape::default() }),
+    };
+    let rng = Rng::derive(seed, "link", 0);
+    let mut link = Link::new(DELAY, vec![rule], FrameFormat::default(), rng);
+    arrivals(&mut link, (0..1_000).map(|psn| (u64::from(psn) * apart_ps, psn)))
+}
+
+// spec: SW-20, SW-21
+#[test]
+fn jitter_is_uniform_and_drawn_from_the_links_own_stream() {
+    // Too far apart to wait for each other.
+    let apart = 3_000_000;
+    let mut rng = Rng::derive(9, "link", 0);
+    let expected: Vec<_> = (0..1_000_u32)
+        .map(|psn| (u64::from(psn) * apart + 500_000 + rng.below(1_000_001), psn))
+        .collect();
+    let arrived = jittered(9, apart);
+    assert_eq!(arrived, expected);
+    assert_ne!(jittered(10, apart), arrived);
+    let mean = arrived.iter().map(|(at, psn)| at - u64::from(*psn) * apart - 500_000).sum::<u64>();
+    assert!((470_000_000..530_000_000).contains(&mean), "{mean}");
+}
+
+// spec: SW-20
+#[test]
+fn jitter_does_not_reorder() {
+    let arrived = jittered(9, 10_000);
+    assert!(arrived.iter().map(|(_, psn)| *psn).eq(0..1_000));
+    assert!(arrived.iter().all(|(at, psn)| {
+        let sent = u64::from(*psn) * 10_000;
+        (500_000..=1_500_000).contains(&(at - sent))
+    }));
+}
+
+// spec: SW-20
+#[test]
+fn a_reordered_packet_goes_right_behind_as_many_later_ones() {
+    let second = PacketMatch { psn: Psn::new(2), ..PacketMatch::default() };
+    let mut link = faulty(second, FaultAction::Reorder { behind: 2 });
+    let arrived = arrivals(&mut link, (1..=5).map(|psn| (u64::from(psn) * 1_000, psn)));
+    let expected = [(501_000, 1), (503_000, 3), (504_000, 4), (504_000, 2), (505_000, 5)];
+    assert_eq!(arrived, expected);
+    assert!(send(&mut link, &data(2)).is_empty());
+    send(&mut link, &data(6));
+    let passages = send(&mut link, &data(7));
+    let said = "reordered by rule 1 (PSN 2, reorder behind 2): WRITE_ONLY PSN 2";
+    assert_eq!((comment(&passages[0]), comment(&passages[1])), (String::new(), said.to_owned()));
+}
+
+// spec: SW-20
+#[test]
+fn no_more_packets_wait_than_one_waits_for() {
+    let mut link = faulty(PacketMatch::default(), FaultAction::Reorder { behind: 3 });
+    for psn in 0..100 {
+        let passed = send(&mut link, &data(psn)).len();
+        assert_eq!(passed, usize::from(psn >= 3));
+        assert!(link.waiting.len() <= 3);
+    }
+    // Those that wait when the rule is gone go on behind those that come.
+    assert_eq!(link.clear_rules(None), 1);
+    let passed: Vec<_> = (100..104).map(|psn| send(&mut link, &data(psn)).len()).collect();
+    assert_eq!(passed, [2, 2, 2, 1]);
+}
+
+// spec: SW-20
+#[test]
+fn a_link_that_is_down_loses_everything_and_says_so() {
+    let [from, until] = [10, 20].map(|ps| Some(Instant::from_ps(ps)));
+    let every = Some(Duration::from_ps(100));
+    let matches = PacketMatch { from, until, every, ..PacketMatch::default() };
+    let mut link = faulty(matches, FaultAction::Down);
+    let up = |link: &Link, ps| link.is_up(Instant::from_ps(ps));
+    assert_eq!(
+        [9, 10, 19, 20, 110, 120].map(|ps| up(&link, ps)),
+        [true, false, false, true, false, true]
+    );
+    let sent = [(9, 1), (10, 2), (19, 3), (20, 4), (110, 5), (120, 6)];
+    let expected = [(500_009, 1), (500_020, 4), (500_120, 6)];
+    assert_eq!(arrivals(&mut link, sent), expected);
+    let passages = send_at(&mut link, Instant::from_ps(15), frame(&ack(9)));
+    let said = "lost by rule 1 (from 0.01 ns, until 0.02 ns, every 100 ps, down): ACK PSN 9";
+    assert_eq!(comment(&passages[0]), said);
+    assert_eq!((link.rules()[0].seen(), link.rules()[0].acted()), (4, 4));
+}
+
+// spec: SW-20
+#[test]
+fn packet_faults_come_before_the_state_and_the_pace_of_the_link() {
+    let any = |action| FaultRule { matches: PacketMatch::default(), action };
+    let first = PacketMatch { nth: Some(1), ..PacketMatch::default() };
+    let duplicate = FaultRule { matches: first, action: FaultAction::Duplicate };
+    let shape = any(FaultAction::Shape(slow(8, 10_000)));
+    let mut link = link(vec![shape.clone(), duplicate]);
+    let passages = send(&mut link, &data(1));
+    let arrives: Vec<_> = passages.iter().filter_map(|passage| passage.arrives).collect();
+    let wire = Duration::from_ns(WIRE);
+    assert_eq!(arrives, [ARRIVES + wire, ARRIVES + wire * 2]);
+    assert_eq!(passages[1].comments.len(), 2);
+    assert!(passages[1].comments[0].starts_with("duplicated by rule 2"));
+    assert!(passages[1].comments[1].starts_with("delayed by rule 1"));
+    assert_eq!(comment(&passages[1]).lines().count(), 2);
+    // A link that is down has no pace, whatever the order of rules.
+    link.add_rule(7, any(FaultAction::Down));
+    link.add_rule(8, shape);
+    assert!(comment(&send(&mut link, &data(2))[0]).starts_with("lost by rule 7 (down)"));
+}
+
+// spec: SW-20
+#[test]
+fn rules_come_and_go_by_their_numbers() {
+    let any = |action| FaultRule { matches: PacketMatch::default(), action };
+    let mut link = link(vec![any(FaultAction::Drop), any(FaultAction::Drop)]);
+    link.add_rule(5, any(FaultAction::Duplicate));
+    let ids = |link: &Link| link.rules().iter().map(ArmedRule::id).collect::<Vec<_>>();
+    assert_eq!(ids(&link), [5, 1, 2]);
+    // The newest is asked first.
+    assert_eq!(send(&mut link, &data(1)).len(), 2);
+    assert_eq!((link.rules()[0].acted(), link.rules()[1].seen()), (1, 0));
+    assert_eq!((link.clear_rules(Some(5)), link.clear_rules(Some(5))), (1, 0));
+    assert_eq!(ids(&link), [1, 2]);
+    assert!(loses(&mut link, &data(2)));
+    assert_eq!(link.clear_rules(None), 2);
+    assert!(!loses(&mut link, &data(3)));
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{NicAttributes, SwitchAttributes};
-use crate::node::link::{FaultAction, FaultRule, PacketMatch};
+use crate::node::link::{Bottleneck, FaultAction, FaultRule, PacketMatch, Shape};
+use crate::scenario::parse_fault;
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use crate::wire::opcode::Kind;
@@ -387,6 +388,73 @@ fn a_nic_has_one_link_and_a_link_two_ends() {
     );
 }
 
+// spec: SW-20
+#[test]
+fn faults_slow_links_and_take_them_down() {
+    let scenario = lab_with(
+        "[[fault]]\nfrom = 'a'\nto = 's'\nrate = '10 Gbps'\ndelay = '5 us'\njitter = '1 us'\n\
+         [[fault]]\nfrom = 'a'\nto = 's'\nrate = '10 Gbps'\nqueue_limit = 5000\n\
+         [[fault]]\nfrom = 's'\nto = 'a'\njitter = '1 us'\n\
+         [[fault]]\nfrom = 's'\nto = 'a'\nreorder = 3\nprobability = 0.5\n\
+         [[fault]]\nfrom = 's'\nto = 'a'\ndown = true\nbefore = '2 us'\nevery = '5 us'\n",
+    );
+    let any = |action| FaultRule { matches: PacketMatch::default(), action };
+    let slow = |queue_limit| Some(Bottleneck { rate: Rate::gbps(10), queue_limit });
+    let [delay, jitter] = [5, 1].map(Duration::from_us);
+    let shapes = [
+        Shape { bottleneck: slow(250_000), delay, jitter },
+        Shape { bottleneck: slow(5_000), ..Shape::default() },
+    ];
+    assert_eq!(scenario.links[0].faults[0], shapes.map(FaultAction::Shape).map(any));
+    let half = PacketMatch { probability: 0.5, ..PacketMatch::default() };
+    let flaps = PacketMatch {
+        from: Some(Instant::ZERO),
+        until: Some(Instant::ZERO + Duration::from_us(2)),
+        every: Some(Duration::from_us(5)),
+        ..PacketMatch::default()
+    };
+    assert_eq!(
+        scenario.links[0].faults[1],
+        [
+            any(FaultAction::Shape(Shape { jitter, ..Shape::default() })),
+            FaultRule { matches: half, action: FaultAction::Reorder { behind: 3 } },
+            FaultRule { matches: flaps, action: FaultAction::Down },
+        ]
+    );
+}
+
+// spec: SW-20
+#[test]
+fn faults_that_contradict_themselves_are_refused() {
+    for (lines, key, wanted) in [
+        ("drop = true\nrate = '1 Gbps'", 0, "needs exactly one of"),
+        ("drop = true\nqueue_limit = 500", 16, "queue_limit = 500: needs `rate`"),
+        ("down = true\npsn = 5", 16, "psn = 5: a link is down for every packet"),
+        ("drop = true\nafter = '1 us'\nbefore = '1 us'", 17, "must be later than `after`"),
+        ("drop = true\nbefore = '2 us'\nevery = '1 us'", 17, "must be at least the time from"),
+        ("drop = true\nevery = '1 us'", 16, "needs `before`"),
+    ] {
+        let found = errors_with(&format!("[[fault]]\nfrom = 'a'\nto = 's'\n{lines}\n"));
+        let line = if key == 0 { 11 } else { key - 1 };
+        assert_eq!(found.len(), 1, "{found:?}");
+        let start = format!("{line}: [[fault]] ");
+        assert!(found[0].starts_with(&start) && found[0].contains(wanted), "{found:?}");
+    }
+}
+
+// spec: SW-20
+#[test]
+fn a_fault_alone_is_read_as_its_section_is() {
+    let section = "kind = 'SACK'\nnth = 3\ndrop = true\n";
+    let scenario = lab_with(&format!("[[fault]]\nfrom = 'a'\nto = 's'\n{section}"));
+    assert_eq!(parse_fault(section), Ok(scenario.links[0].faults[0][0].clone()));
+    assert_eq!(parse_fault("drop = true\nnth = 0\nto = 's'\n").expect_err("two errors").len(), 2);
+    let nth = "nth = 0: must be a whole number from 1 to 18446744073709551615".to_owned();
+    assert_eq!(parse_fault("drop = true\nnth = 0\n"), Err(vec![nth]));
+    let error = parse_fault("drop = ").expect_err("no value").remove(0);
+    assert!(error.starts_with("not TOML: "), "{error}");
+}
+
 #[test]
 fn faults_need_a_link_and_one_action() {
     let fault = |more: &str| errors_with(&format!("[[fault]]\n{more}"));
@@ -399,13 +467,13 @@ fn faults_need_a_link_and_one_action() {
     assert_eq!(
         fault("from = 'a'\nto = 's'\n"),
         [
-            "11: [[fault]] needs exactly one of drop, duplicate, corrupt_bit, hold, trim; there is: none"
+            "11: [[fault]] needs exactly one of drop, duplicate, corrupt_bit, hold, reorder, trim, down, or any of rate, delay, jitter; there is: none"
         ]
     );
     assert_eq!(
         fault("from = 'a'\nto = 's'\ndrop = true\ntrim = 'last-hop'\n"),
         [
-            "11: [[fault]] needs exactly one of drop, duplicate, corrupt_bit, hold, trim; there is: drop, trim"
+            "11: [[fault]] needs exactly one of drop, duplicate, corrupt_bit, hold, reorder, trim, down, or any of rate, delay, jitter; there is: drop, trim"
         ]
     );
     for (line, wanted) in [
@@ -413,6 +481,10 @@ fn faults_need_a_link_and_one_action() {
         ("corrupt_bit = -1", "a bit's number from 0, or \"random\""),
         ("hold = 2", "a time with a unit (ps, ns, us, ms, s), such as \"150 us\""),
         ("trim = true", "\"last-hop\" or \"on-the-way\""),
+        ("reorder = 1001", "a whole number from 1 to 1000"),
+        ("down = false", "true, or not be there"),
+        ("rate = '0 Gbps'", "a rate with a unit, such as \"200 Gbps\""),
+        ("jitter = 5", "a time with a unit (ps, ns, us, ms, s), such as \"150 us\""),
     ] {
         assert_eq!(
             fault(&format!("from = 'a'\nto = 's'\n{line}\n")),
