@@ -414,3 +414,79 @@ fn bad_options_say_what_to_do() {
         }
     });
 }
+
+/// What `mrc fault` with `arguments` prints; it has to succeed.
+fn fault(lab: &Lab, arguments: &[&str]) -> String {
+    let output = lab.mrc("fault").args(arguments).output().expect("runs");
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+// spec: SW-20, SW-21
+#[test]
+fn faults_come_and_go_while_messages_do() {
+    inside("faults_come_and_go_while_messages_do", || {
+        let lab = Lab::new();
+        let [a, b, s] = lab.start_all();
+        assert_eq!(fault(&lab, &["add", "a", "--down"]), "added fault 1\n");
+        let added = fault(&lab, &["add", "s", "--to", "b", "--hold", "2 us", "--psn", "0x10"]);
+        assert_eq!(added, "added fault 1\n");
+        let listed = fault(&lab, &["list", "a"]);
+        assert!(listed.contains("a -> s  DOWN"), "{listed}");
+        let [lkey, rkey, _] = write_message(&lab);
+        wait_for("a timeout", || {
+            (number(&lab.ctl_json("a counters")["counters"], "rto") > 0).then_some(())
+        });
+        let listed: Value =
+            serde_json::from_str(&fault(&lab, &["list", "a", "--json"])).expect("JSON");
+        let link = &listed["links"][0];
+        assert!(link["up"] == false && number(&link["faults"][0], "acted") >= 74, "{link}");
+        assert_eq!(number(&lab.ctl_json("b counters")["counters"], "pkts_rcvd"), 0);
+
+        assert_eq!(fault(&lab, &["clear", "a", "--id", "1"]), "1 faults cleared\n");
+        assert!(fault(&lab, &["list", "a"]).contains("a -> s  up"));
+        events_until(&a, QpEventKind::WqeComplete);
+        assert_same_bytes(&lab, lkey, rkey);
+        let faults = &lab.ctl_json("a report")["faults"];
+        assert!(number(faults, "lost by rule 1 (down)") >= 74, "{faults}");
+        assert_eq!(fault(&lab, &["clear", "s"]), "1 faults cleared\n");
+        drop((a, b, s));
+    });
+}
+
+// spec: SW-20
+#[test]
+fn faults_that_cannot_be_added_say_why() {
+    inside("faults_that_cannot_be_added_say_why", || {
+        let lab = Lab::new();
+        let s = lab.start("switch --node s --interface s0 --interface s1");
+        fs::create_dir(lab.path("empty")).expect("made");
+        for (arguments, code, parts) in [
+            ("add s --to b --drop --nth 0", 2, vec!["--nth 0: must be", "from 1 to"]),
+            ("add s --to b --drop --kind SAK", 2, vec!["--kind \"SAK\": must be", "SACK"]),
+            ("add s --to b --hold 5", 2, vec!["--hold 5: must be a time with a unit"]),
+            ("add s --to b --nth 3", 2, vec!["needs exactly one of drop"]),
+            ("add s --to c --drop", 1, vec!["no link leads to \"c\"", "a, b"]),
+            ("add s --drop", 1, vec!["`to` is missing", "a, b"]),
+            ("clear s --id 9", 1, vec!["no fault here has the number 9"]),
+            ("list nobody", 2, vec!["no daemon answers at nobody"]),
+            ("list --run empty", 2, vec!["--run empty", "no daemon runs there"]),
+            ("add --run empty --drop", 2, vec!["--from is missing"]),
+            ("list", 2, vec!["--run"]),
+        ] {
+            let output = lab.mrc(&format!("fault {arguments}")).output().expect("runs");
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{arguments}: {error}");
+            assert!(parts.iter().all(|part| error.contains(part)), "{arguments}: {error}");
+        }
+        // Nothing has happened.
+        assert!(!fault(&lab, &["list", "s"]).contains("loss"));
+        // By the names of nodes, where the folder is that of a run.
+        fs::rename(lab.path("s"), lab.path("empty/s.sock")).expect("moved");
+        let at = ["--run", "empty", "--from", "s"];
+        fault(&lab, &[&["add"][..], &at, &["--to", "b", "--drop"]].concat());
+        assert!(fault(&lab, &["list", "--run", "empty"]).contains("s -> b  up     1"));
+        assert_eq!(fault(&lab, &["clear", "--run", "empty"]), "1 faults cleared\n");
+        drop(s);
+    });
+}

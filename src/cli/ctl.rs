@@ -1,6 +1,6 @@
 //! `mrc ctl`: asks a running daemon.
 
-mod show;
+pub mod show;
 
 use core::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -237,7 +237,8 @@ fn follow(client: &mut Client, count: Option<u64>, json: bool) -> Result<(), Fai
     Ok(())
 }
 
-fn client_failure(error: ClientError) -> Failure {
+/// How a client that cannot ask fails.
+pub fn client_failure(error: ClientError) -> Failure {
     match error {
         ClientError::Connect { .. } => Failure::BadInput(error.into()),
         _ => Failure::Failed(error.into()),

@@ -4,6 +4,7 @@ mod attributes;
 mod ctl;
 mod daemon;
 mod failure;
+mod fault;
 mod hold;
 mod notice;
 mod number;
@@ -40,6 +41,8 @@ enum Command {
     Switch(daemon::SwitchArgs),
     /// Ask a running NIC or switch over its control socket.
     Ctl(ctl::Args),
+    /// Let the links of a running lab go wrong.
+    Fault(fault::Args),
     /// List the attributes of NICs and switches: what can be set, and to what.
     Attributes(attributes::Args),
 }
@@ -51,6 +54,7 @@ impl Command {
             Self::Nic(args) => daemon::run::<Nic>(args.options()),
             Self::Switch(args) => daemon::run::<Switch>(args.options()),
             Self::Ctl(args) => ctl::run(args),
+            Self::Fault(args) => fault::run(args),
             Self::Attributes(args) => attributes::run(args),
         }
     }

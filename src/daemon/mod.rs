@@ -15,6 +15,7 @@ mod client;
 mod connection;
 mod error;
 mod events;
+mod faults;
 mod nic;
 mod ports;
 pub mod protocol;

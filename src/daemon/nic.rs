@@ -57,9 +57,13 @@ impl Role for Nic {
                 Ok(Response::Digest { sha256: hexadecimal(&digest) })
             }
             Request::Save { rkey, file } => save(region(event_loop.node(), rkey)?, &file),
-            Request::Subscribe {} | Request::Report {} | Request::Stop {} => {
-                Err(not_here::<Self>())
-            }
+            // The daemon itself answers these, whatever its node is.
+            Request::Subscribe {}
+            | Request::FaultAdd { .. }
+            | Request::FaultList {}
+            | Request::FaultClear { .. }
+            | Request::Report {}
+            | Request::Stop {} => Err(not_here::<Self>()),
         }
     }
 

@@ -46,6 +46,12 @@ pub(super) fn open(
     opened.collect()
 }
 
+/// The names of the nodes to which the ports of `node` lead, in order.
+pub(super) fn peers(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<String> {
+    let ends = topology.sending_ends(node, scenario.seed).into_iter();
+    ends.map(|(_, end)| topology.nodes[end.node.0 as usize].name.clone()).collect()
+}
+
 fn open_socket(name: &str, needed: u32) -> Result<PacketSocket, DaemonError> {
     let mtu = interface_mtu(name).map_err(|error| missing(name, error))?;
     if mtu < needed {

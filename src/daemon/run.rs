@@ -15,6 +15,7 @@ use mio::{Token, Waker};
 
 use super::error::DaemonError;
 use super::events::{EventLog, LogSink, SharedLog};
+use super::faults::FaultDesk;
 use super::ports;
 use super::protocol::{CaptureReport, Request, Response};
 use super::report::report;
@@ -76,6 +77,7 @@ pub struct Daemon<N> {
     identity: Identity,
     description: String,
     event_loop: EventLoop<N>,
+    faults: FaultDesk,
     server: ControlServer,
     log: SharedLog,
     capture_file: Option<(File, CaptureInfo)>,
@@ -120,6 +122,9 @@ impl<N: Role> Daemon<N> {
         let node = N::build(&plan.kind, &mut rng)
             .ok_or_else(|| wrong_kind(&options.node, N::COMMAND, &plan.kind))?;
         let ports = ports::open(scenario, &topology, id, &options.interfaces)?;
+        let peers = ports::peers(scenario, &topology, id);
+        let links = ports.iter().map(|port| &port.link);
+        let faults = FaultDesk::new(options.node.clone(), peers, links);
         let epoch_ns = options.epoch_ns.unwrap_or_else(monotonic_ns);
         let clock = clock(scenario.profile, epoch_ns, options.tdf)?;
         let paced = plan.paced();
@@ -131,13 +136,13 @@ impl<N: Role> Daemon<N> {
         event_loop.set_paced(paced);
         let (node, interfaces) = (options.node.clone(), options.interfaces.clone());
         let identity = Identity { node, interfaces, clock, epoch_ns, life, packet_time };
-        Self::assemble(identity, ip, event_loop, log, options)
+        Self::assemble(identity, ip, (event_loop, faults), log, options)
     }
 
     fn assemble(
         identity: Identity,
         ip: String,
-        event_loop: EventLoop<N>,
+        (event_loop, faults): (EventLoop<N>, FaultDesk),
         log: SharedLog,
         options: &Options,
     ) -> Result<Self, DaemonError> {
@@ -160,6 +165,7 @@ impl<N: Role> Daemon<N> {
             identity,
             description,
             event_loop,
+            faults,
             server,
             log,
             capture_file: capture,
@@ -206,7 +212,7 @@ impl<N: Role> Daemon<N> {
     }
 
     fn turn(&mut self) -> io::Result<()> {
-        let Self { event_loop, server, log, identity, capture, stopper, ready, .. } = self;
+        let Self { event_loop, faults, server, log, identity, capture, stopper, ready, .. } = self;
         let events_before = log.borrow().end();
         event_loop.turn()?;
         ready.extend(event_loop.events());
@@ -219,6 +225,15 @@ impl<N: Role> Daemon<N> {
             Request::Stop {} => {
                 stopper.stop();
                 Ok(Response::Stopping {})
+            }
+            Request::FaultAdd { to, fault } => {
+                event_loop.with_links(|now, links| faults.add(now, links, to.as_deref(), &fault))
+            }
+            Request::FaultList {} => {
+                Ok(event_loop.with_links(|now, links| faults.list(now, links)))
+            }
+            Request::FaultClear { to, id } => {
+                event_loop.with_links(|_, links| faults.clear(links, to.as_deref(), id))
             }
             request => N::answer(event_loop, &identity.interfaces, request),
         });

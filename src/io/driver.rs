@@ -112,6 +112,14 @@ impl<N: Node> Driver<N> {
         result
     }
 
+    /// Calls `f` with the instant and the sending ends of the links at `now`,
+    /// in the order of the ports.
+    // spec: SW-20
+    pub fn with_links<R>(&mut self, now: Instant, f: impl FnOnce(Instant, &mut [Link]) -> R) -> R {
+        self.advance(now);
+        f(self.now, &mut self.links)
+    }
+
     /// Whether any port has outgoing frames.
     pub fn has_outgoing(&self) -> bool {
         self.outbox.len() > 0

@@ -139,6 +139,13 @@ impl<N: Node> EventLoop<N> {
         self.driver.call(self.clock.now(), f)
     }
 
+    /// Calls `f` with the instant and the sending ends of the links now, in the
+    /// order of the ports; what was due before happens first.
+    // spec: SW-20
+    pub fn with_links<R>(&mut self, f: impl FnOnce(Instant, &mut [Link]) -> R) -> R {
+        self.driver.with_links(self.clock.now(), f)
+    }
+
     /// Where to register other file descriptors, under tokens that count from
     /// 0. Readiness is told once (edges): read until the source would block.
     pub fn registry(&self) -> &Registry {

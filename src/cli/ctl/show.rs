@@ -6,7 +6,7 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use crate::cli::table::Table;
-use mrc_lab::daemon::protocol::{EventReport, QpReport, Report, Response};
+use mrc_lab::daemon::protocol::{EventReport, LinkFaults, QpReport, Report, Response};
 use mrc_lab::nic::QpSide;
 use mrc_lab::time::{Duration, Instant};
 
@@ -36,9 +36,34 @@ pub fn response(response: &Response) -> String {
         Response::Subscribed { forgotten } => {
             format!("({forgotten} earlier events are no longer kept)\n")
         }
+        Response::FaultAdded { id } => format!("added fault {id}\n"),
+        Response::Faults { node, links } => fault_table(node, links),
+        Response::FaultsCleared { count } => format!("{count} faults cleared\n"),
         Response::Report(report) => report_lines(report),
         Response::Stopping {} => "stopping\n".to_owned(),
     }
+}
+
+/// The links of `node`, each with its state and its faults.
+// spec: SW-20
+fn fault_table(node: &str, links: &[LinkFaults]) -> String {
+    let mut table = Table::to_the_left();
+    table.row(["link", "state", "fault", "seen", "acted", "rule"].map(str::to_owned).to_vec());
+    for link in links {
+        let state = if link.up { "up" } else { "DOWN" };
+        let name = format!("{node} -> {}", link.to);
+        if link.faults.is_empty() {
+            table.row(vec![name, state.to_owned(), "none".to_owned()]);
+            continue;
+        }
+        for fault in &link.faults {
+            let numbers = [fault.id, fault.seen, fault.acted].map(|number| number.to_string());
+            let mut row = vec![name.clone(), state.to_owned()];
+            row.extend(numbers.into_iter().chain([fault.rule.clone()]));
+            table.row(row);
+        }
+    }
+    table.text()
 }
 
 /// An event as a line of text.

@@ -1,5 +1,6 @@
 //! Where a run's files go.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter};
 use std::os::unix::fs::MetadataExt;
@@ -13,6 +14,9 @@ use crate::capture;
 use crate::daemon::check_socket_path;
 use crate::record::{Clock, EventsCsv, MRC_EVENTS, RunManifest, UnixTime, file_name};
 use crate::scenario::Topology;
+
+/// How the name of a control socket ends.
+const SOCKET: &str = ".sock";
 
 /// The files of a run in its folder, which no other run uses meanwhile.
 #[derive(Clone, Debug)]
@@ -122,7 +126,24 @@ impl RunFiles {
 
     /// A node's control socket.
     pub fn control(&self, node: &str) -> PathBuf {
-        self.dir.join(format!("{node}.sock"))
+        self.dir.join(format!("{node}{SOCKET}"))
+    }
+
+    /// The control sockets in a run's folder, by the names of their nodes.
+    /// They are there while a run in the wall clock is under way.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn controls(dir: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
+        let mut found = BTreeMap::new();
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(SOCKET));
+            if let Some(node) = name {
+                found.insert(node.to_owned(), path.clone());
+            }
+        }
+        Ok(found)
     }
 
     /// The record of QP events, new.
@@ -253,5 +274,17 @@ mod tests {
         fs::create_dir(&plan.out).expect("made");
         let error = files.check_visible().expect_err("another folder").to_string();
         assert!(error.contains("/run of its own"), "{error}");
+    }
+
+    #[test]
+    fn control_sockets_of_a_run_are_found_by_their_nodes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let plan = plan(dir.path().join("out"), Clock::Wall);
+        let files = RunFiles::create(&plan).expect("free");
+        assert!(RunFiles::controls(&plan.out).expect("a folder").is_empty());
+        fs::write(files.control("a.b"), "").expect("written");
+        let found = RunFiles::controls(&plan.out).expect("a folder");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [("a.b".into(), files.control("a.b"))]);
+        RunFiles::controls(&dir.path().join("none")).expect_err("not there");
     }
 }
