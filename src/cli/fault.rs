@@ -10,9 +10,9 @@ use super::failure::Failure;
 use super::number::number;
 use super::output::{json_line, say};
 use mrc_lab::daemon::Client;
-use mrc_lab::daemon::protocol::Request;
+use mrc_lab::daemon::protocol::{Request, read_fault};
 use mrc_lab::lab::run::RunFiles;
-use mrc_lab::scenario::{FAULT_KEYS, FaultKey, parse_fault};
+use mrc_lab::scenario::{FAULT_KEYS, FaultKey};
 
 /// Options of `mrc fault`.
 #[derive(Debug, clap::Args)]
@@ -127,8 +127,7 @@ fn value_of(text: &str) -> Value {
 impl Fault {
     /// That it is one, by the rules of scenario files.
     fn check(&self) -> Result<(), Failure> {
-        let lines = self.0.iter().map(|(key, value)| format!("{key} = {value}\n"));
-        match parse_fault(&lines.collect::<String>()) {
+        match read_fault(&self.0) {
             Ok(_) => Ok(()),
             Err(errors) => {
                 let lines: Vec<_> = errors.iter().map(|error| as_option(error)).collect();

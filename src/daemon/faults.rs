@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::protocol::{FaultReport, LinkFaults, Response};
+use super::protocol::{FaultReport, LinkFaults, Response, read_fault};
 use crate::node::link::{ArmedRule, Link};
-use crate::scenario::parse_fault;
 use crate::time::Instant;
 
 /// The most faults that a link may have.
@@ -43,7 +42,7 @@ impl FaultDesk {
         to: Option<&str>,
         fault: &Map<String, Value>,
     ) -> Result<Response, String> {
-        let rule = parse_fault(&section(fault)).map_err(|errors| errors.join("; "))?;
+        let rule = read_fault(fault).map_err(|errors| errors.join("; "))?;
         let rule = rule.starting_at(now);
         let ports = self.ports(to)?;
         if to.is_none() && ports.iter().any(|port| self.peers[*port] != self.peers[0]) {
@@ -106,12 +105,6 @@ impl FaultDesk {
         known.dedup();
         known.join(", ")
     }
-}
-
-/// The lines of a scenario file that say `fault`: keys, texts, numbers and
-/// truth values are spelled alike in JSON and TOML.
-fn section(fault: &Map<String, Value>) -> String {
-    fault.iter().map(|(key, value)| format!("{} = {value}\n", Value::from(key.as_str()))).collect()
 }
 
 fn fault_report(armed: &ArmedRule) -> FaultReport {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::nic::Access;
 
-pub use faults::{FaultReport, LinkFaults};
+pub use faults::{FaultReport, LinkFaults, read_fault};
 pub use report::{CaptureReport, EventReport, LatenessReport, QpReport, Report, RttReport};
 
 mod faults;

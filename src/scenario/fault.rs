@@ -267,3 +267,34 @@ fn read_probability(value: &DeValue<'_>) -> Option<f64> {
     };
     (number > 0.0 && number <= 1.0).then_some(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: SW-20
+    #[test]
+    fn every_key_is_documented() {
+        let text = include_str!("../../docs/scenarios.md");
+        for FaultKey { name, .. } in FAULT_KEYS {
+            let spelled = [format!("`{name}`"), format!("`{name} = ")];
+            assert!(spelled.iter().any(|spelled| text.contains(spelled)), "{name}");
+        }
+    }
+
+    // spec: SW-20
+    #[test]
+    fn faults_that_contradict_themselves_are_refused() {
+        for (lines, wanted) in [
+            ("drop = true\nrate = '1 Gbps'", "needs exactly one of"),
+            ("drop = true\nqueue_limit = 500", "queue_limit = 500: needs `rate`"),
+            ("down = true\npsn = 5", "psn = 5: a link is down for every packet"),
+            ("drop = true\nafter = '1 us'\nbefore = '1 us'", "must be later than `after`"),
+            ("drop = true\nbefore = '2 us'\nevery = '1 us'", "must be at least the time from"),
+            ("drop = true\nevery = '1 us'", "needs `before`"),
+        ] {
+            let found = parse_fault(lines).expect_err(lines);
+            assert!(found.len() == 1 && found[0].contains(wanted), "{found:?}");
+        }
+    }
+}

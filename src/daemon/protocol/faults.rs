@@ -1,6 +1,10 @@
-//! What daemons report about faults.
+//! Faults on the control socket.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::node::link::FaultRule;
+use crate::scenario::parse_fault;
 
 /// One of a node's links, in the direction in which the node sends.
 // spec: SW-20
@@ -29,4 +33,17 @@ pub struct FaultReport {
     pub seen: u64,
     /// How often it has acted.
     pub acted: u64,
+}
+
+/// The rule that `fault` of a request says. It is read as a section of a
+/// scenario file: keys, texts, numbers and truth values are spelled alike in
+/// JSON and TOML.
+///
+/// # Errors
+/// Everything that is wrong, as [`parse_fault`] says it.
+// spec: SW-20
+pub fn read_fault(fault: &Map<String, Value>) -> Result<FaultRule, Vec<String>> {
+    let lines =
+        fault.iter().map(|(key, value)| format!("{} = {value}\n", Value::from(key.as_str())));
+    parse_fault(&lines.collect::<String>())
 }
