@@ -73,6 +73,33 @@ impl Kind for Flag {
     }
 }
 
+/// 0 or 1, as an entry of a list.
+pub struct Bit;
+
+impl Kind for Bit {
+    type Value = bool;
+
+    fn name(&self) -> String {
+        "whole number".to_owned()
+    }
+
+    fn range(&self) -> String {
+        "0 or 1".to_owned()
+    }
+
+    fn read(&self, value: &toml::Value) -> Option<bool> {
+        match value.as_integer()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn show(&self, value: &bool) -> String {
+        u8::from(*value).to_string()
+    }
+}
+
 /// A span of protocol time, such as `"150 us"`.
 pub struct Time {
     /// The shortest one allowed.
@@ -273,21 +300,21 @@ impl<K: Kind> Kind for List<K> {
     }
 }
 
-/// A list of two values of one kind.
-pub struct Pair<K>(
+/// A list of exactly `N` values of one kind.
+pub struct Array<K, const N: usize>(
     /// What each entry is.
     pub K,
 );
 
-impl<K: Kind> Kind for Pair<K> {
-    type Value = [K::Value; 2];
+impl<K: Kind, const N: usize> Kind for Array<K, N> {
+    type Value = [K::Value; N];
 
     fn name(&self) -> String {
         list_of(&self.0)
     }
 
     fn range(&self) -> String {
-        format!("2 entries, {}", self.0.range())
+        format!("{N} entries, {}", self.0.range())
     }
 
     fn read(&self, value: &toml::Value) -> Option<Self::Value> {

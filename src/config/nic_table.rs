@@ -2,7 +2,7 @@
 
 use super::buffers::QueueScheduling;
 use super::kind::{
-    Address, AnyRate, AnyShare, Choice, ClassFlags, Flag, List, Or, Pair, Size, Time, Whole,
+    Address, AnyRate, AnyShare, Array, Choice, ClassFlags, Flag, List, Or, Size, Time, Whole,
 };
 use super::nic::{NicAttributes, RttTimestampMode};
 use super::table::{Attribute, Field, Group, Table, attribute};
@@ -307,7 +307,7 @@ const EGRESS: Group<NicAttributes> = Group {
         ),
         nic!(
             "WRRQueueWeights",
-            Pair(Whole { min: 1, max: 1_000 }),
+            Array(Whole { min: 1, max: 1_000 }),
             wrr_weights,
             "Packets a turn under WeightedRoundRobin at most, of data and of control."
         ),

@@ -1,7 +1,7 @@
 //! Named sets of attribute values.
 
 use super::nic_table::NIC_ATTRIBUTES;
-use super::switch::SWITCH_ATTRIBUTES;
+use super::switch_table::SWITCH_ATTRIBUTES;
 use super::table::Table;
 use super::{NicAttributes, SwitchAttributes};
 
@@ -44,11 +44,12 @@ const NATIVE_NIC: &[Setting] = &[
     setting("Icrc", "true", "the wires are real"),
 ];
 
-// spec: TIME-3
+// spec: TIME-3, SW-5
 const NATIVE_SWITCH: &[Setting] = &[
     setting("DataRate", "10 Gbps", "nominal, for rules that need a rate"),
     setting("Delay", "0 s", "the host's own"),
     setting("Paced", "false", "nothing takes modelled time"),
+    setting("TotalSharedBufferSize", "16 MB", "a host need not have 256 MB to spare"),
     setting("PlaneBDP", "250 KB", "10 Gbps over 200 us"),
 ];
 
@@ -119,7 +120,7 @@ mod tests {
     use crate::time::Duration;
     use crate::units::Rate;
 
-    // spec: TIME-3, W-3
+    // spec: TIME-3, W-3, SW-5
     #[test]
     fn native_takes_no_modelled_time_and_has_its_own_values() {
         let (nic, switch) = (Profile::Native.nic(), Profile::Native.switch());
@@ -129,6 +130,7 @@ mod tests {
         assert_eq!(nic.window(nic.data_rate), 375_000);
         assert_eq!(nic.initial_ack_timeout, Duration::from_ms(20));
         assert_eq!((switch.data_rate, switch.plane_bdp), (Rate::gbps(10), 250_000));
+        assert_eq!(switch.buffer.total_bytes, 16_000_000);
     }
 
     // spec: TIME-3

@@ -16,7 +16,7 @@ impl Role for Switch {
 
     fn build(kind: &NodeKind, _: &mut Rng) -> Option<Self> {
         match kind {
-            NodeKind::Switch(config) => Some(Self::new(config.clone())),
+            NodeKind::Switch(config) => Some(Self::new((**config).clone())),
             NodeKind::Nic(_) => None,
         }
     }
@@ -28,8 +28,10 @@ impl Role for Switch {
     ) -> Result<Response, String> {
         let Request::Counters {} = request else { return Err(not_here::<Self>()) };
         let switch = event_loop.node();
-        let ports = (0..).zip(interfaces).map(|(port, interface)| {
-            let mut port = fields(switch.counters(PortId(port)));
+        let ports = (0..).zip(interfaces).map(|(number, interface)| {
+            let mut port = fields(switch.counters(PortId(number)));
+            let pools = switch.pool_counters(PortId(number)).map(fields).map(Value::Object);
+            port.insert("pools".to_owned(), Value::Array(pools.collect()));
             port.insert("interface".to_owned(), Value::from(interface.as_str()));
             port
         });

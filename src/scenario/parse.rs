@@ -93,6 +93,7 @@ fn read<'a>(
     let (nics, switches) = read_nodes(&top, profile, findings);
     let names = Names::new(&nics, &switches);
     let links = read_links(&top, &nics, &names);
+    nodes::check_switches(nics.len(), &switches, &links);
     let (sections, flows) = read_flows(&top, &names);
     let mut scenario = Scenario {
         name,

@@ -30,7 +30,7 @@ pub enum NodeKind {
     /// A NIC.
     Nic(Box<NicConfig>),
     /// A switch.
-    Switch(SwitchConfig),
+    Switch(Box<SwitchConfig>),
 }
 
 /// A node with its name.
@@ -96,7 +96,7 @@ impl Topology {
                 routes: routes(scenario, &links, &distances, node),
                 attributes: switch.attributes.clone(),
             };
-            NodePlan { name: switch.name.clone(), kind: NodeKind::Switch(config) }
+            NodePlan { name: switch.name.clone(), kind: NodeKind::Switch(Box::new(config)) }
         });
         let nodes = nics.chain(switches).collect();
         let format = scenario.nics.first().map(|nic| nic.attributes.frame_format());
@@ -213,7 +213,6 @@ fn mac(family: u8, link: usize, side: usize) -> MacAddr {
 }
 
 fn switch_ports(scenario: &Scenario, links: &[LinkPlan], node: usize) -> Vec<SwitchPort> {
-    let attributes = &scenario.switches[node - scenario.nics.len()].attributes;
     let specs = scenario.links.iter().zip(links);
     let mut ports = Vec::new();
     for (spec, link) in specs {
@@ -224,7 +223,8 @@ fn switch_ports(scenario: &Scenario, links: &[LinkPlan], node: usize) -> Vec<Swi
                 neighbour: Neighbour { mrc: link.macs[far], host: link.interface_macs[far] },
                 rate: link.rate,
                 faces_nic: (link.ends[far].node.0 as usize) < scenario.nics.len(),
-                queue_limit: spec.queue_limit.unwrap_or(attributes.plane_bdp),
+                delay: link.delay,
+                queue_limit: spec.queue_limit,
             });
         }
     }

@@ -33,7 +33,7 @@ impl SimNode {
         let mut rng = Rng::derive(seed, &plan.name, start);
         let node = match &plan.kind {
             NodeKind::Nic(config) => Self::Nic(Box::new(Nic::new((**config).clone(), &mut rng))),
-            NodeKind::Switch(config) => Self::Switch(Box::new(Switch::new(config.clone()))),
+            NodeKind::Switch(config) => Self::Switch(Box::new(Switch::new((**config).clone()))),
         };
         (node, rng)
     }

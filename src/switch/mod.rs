@@ -1,14 +1,20 @@
-//! The software switch: an IPv4 forwarder with strict priorities, limited
-//! queues and packet trimming.
+//! The software switch: an IPv4 forwarder with a shared buffer, strict
+//! priorities, PFC, ECN and packet trimming.
 //!
 //! A frame passes through in this order: its headers are checked, its
 //! destination gives a set of ports, its flow gives one of them, its MAC
-//! addresses become those of the next hop, its codepoint gives its class, and
-//! the class's queue takes it, takes what a trim leaves of it, or drops it.
+//! addresses become those of the next hop, its codepoint gives its class, the
+//! shared buffer charges it where it came in, and the class's queue takes it,
+//! takes what a trim leaves of it, or drops it.
 
+mod buffer;
+mod class;
 mod counters;
 mod ecmp;
+mod ecn;
+mod pfc;
 mod port;
+mod queue;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -18,20 +24,22 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::config::SwitchAttributes;
 use crate::node::{Ctx, Drops, Frame, Node, PortId, Transmit};
-use crate::time::Instant;
-use crate::trace::Event;
+use crate::time::{Duration, Instant};
 use crate::units::Rate;
-use crate::wire::frame::FrameView;
+use crate::wire::frame::{FrameView, decrement_ttl};
 use crate::wire::mac::{MacAddr, MacPair};
-use crate::wire::packet::wire_bytes;
+use crate::wire::packet::{Ecn, wire_bytes};
+use crate::wire::pfc::Pfc;
 use crate::wire::role::Role;
-use crate::wire::trim::trim;
 
+use buffer::SharedBuffer;
 use ecmp::EcmpHasher;
-use port::{Port, Queued};
+use ecn::EcnMarker;
+use port::{Finished, Port};
 use routes::RouteTable;
 
-pub use counters::PortCounters;
+pub use class::TrafficClass;
+pub use counters::{ClassCounters, PoolCounters, PortCounters};
 pub use routes::Route;
 
 /// What a switch is made of.
@@ -56,8 +64,11 @@ pub struct SwitchPort {
     pub rate: Rate,
     /// Whether a NIC is at the other end.
     pub faces_nic: bool,
-    /// The most that each class may hold, in bytes of IP datagrams.
-    pub queue_limit: u64,
+    /// The delay of its link, which a pause from the peer lasts longer.
+    pub delay: Duration,
+    /// The most that may wait here in each pool, in bytes of IP datagrams, where
+    /// the link sets it; otherwise the switch's attributes do.
+    pub queue_limit: Option<u64>,
 }
 
 /// The next hop behind a port. A host has two addresses: its NIC's and that of
@@ -71,37 +82,6 @@ pub struct Neighbour {
     pub host: MacAddr,
 }
 
-/// What a port tells apart when it queues and sends; the highest leaves first.
-// spec: DSCP-4
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum TrafficClass {
-    /// TC0: everything that is in no other class.
-    Data,
-    /// TC1: packets cut to their headers, here or on the way here.
-    Trimmed,
-    /// TC2: ACKs, SACKs and NACKs.
-    Control,
-}
-
-impl TrafficClass {
-    /// All classes, TC0 first.
-    pub const ALL: [Self; 3] = [Self::Data, Self::Trimmed, Self::Control];
-
-    /// The class of a packet whose codepoint names `role`.
-    // spec: DSCP-4
-    pub const fn of(role: Option<Role>) -> Self {
-        match role {
-            Some(Role::Control) => Self::Control,
-            Some(role) if role.is_trimmed() => Self::Trimmed,
-            _ => Self::Data,
-        }
-    }
-
-    const fn index(self) -> usize {
-        self as usize
-    }
-}
-
 /// A switch.
 #[derive(Debug)]
 pub struct Switch {
@@ -109,20 +89,37 @@ pub struct Switch {
     ports: Vec<Port>,
     routes: RouteTable,
     hasher: EcmpHasher,
+    buffer: SharedBuffer,
+    marker: EcnMarker,
     drops: Drops,
-    /// When each port that is sending is done; of equal instants the lowest
-    /// port comes first.
-    departures: BinaryHeap<Reverse<(Instant, PortId)>>,
+    deadlines: BinaryHeap<Reverse<(Instant, Due)>>,
     /// Frames whose last bit has left.
     sent: VecDeque<Transmit>,
     /// Unpaced: the ports that have frames, each once, taking turns.
     turns: VecDeque<PortId>,
 }
 
+/// What happens at an instant; of equal instants departures come first, the
+/// lowest port before others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Due {
+    /// The last bit of a frame leaves.
+    Departure(PortId),
+    /// The peer takes packets again.
+    Wake(PortId),
+    /// The sender at the port, who has been told to pause for a pool's sake, is
+    /// to be told again.
+    Repeat(PortId, usize),
+}
+
 /// What the switch needs to know of a packet to queue it.
 struct Arrival {
     frame: Frame,
+    /// Where it arrived.
+    from: PortId,
+    class: TrafficClass,
     role: Option<Role>,
+    ecn: Ecn,
     /// It is UDP to the MRC port.
     is_mrc: bool,
 }
@@ -142,11 +139,16 @@ impl Switch {
         );
         Self {
             hasher: EcmpHasher::new(ports.iter().map(|port| port.mac)),
+            buffer: SharedBuffer::new(
+                &attributes,
+                ports.iter().map(|port| port.queue_limit).collect(),
+            ),
+            marker: EcnMarker::new(&attributes.ecn),
             ports: ports.into_iter().map(|port| Port::new(port, attributes.paced)).collect(),
             routes: RouteTable::new(routes),
             attributes,
             drops: Drops::default(),
-            departures: BinaryHeap::new(),
+            deadlines: BinaryHeap::new(),
             sent: VecDeque::new(),
             turns: VecDeque::new(),
         }
@@ -165,32 +167,51 @@ impl Switch {
         &self.drops
     }
 
-    /// What `class` holds at `port` in bytes of IP datagrams, the frame that is
-    /// being sent included.
+    /// What waits at `port` in the pool of `class`, in bytes of IP datagrams, the
+    /// frame that is being sent included.
     ///
     /// # Panics
     /// When there is no such port.
-    pub fn queued_bytes(&self, PortId(port): PortId, class: TrafficClass) -> u64 {
-        self.ports[usize::from(port)].charged(class)
+    pub fn queued_bytes(&self, port: PortId, class: TrafficClass) -> u64 {
+        self.buffer.egress(port, self.buffer.pool(class))
+    }
+
+    /// The counters of `port` in each pool of the shared buffer, in order.
+    ///
+    /// # Panics
+    /// When there is no such port.
+    // spec: SW-19
+    pub fn pool_counters(&self, port: PortId) -> impl Iterator<Item = &PoolCounters> {
+        self.buffer.used_pools().map(move |pool| self.buffer.counters(port, pool))
     }
 
     fn port(&mut self, PortId(port): PortId) -> &mut Port {
         &mut self.ports[usize::from(port)]
     }
 
-    /// The port by which a frame leaves and what to know of it; its MAC
-    /// addresses are rewritten on the way. The error is a drop's cause.
+    /// The port by which a frame that arrived at `from` leaves and what to know
+    /// of it; its MAC addresses are rewritten on the way. The error is a drop's
+    /// cause.
     // spec: SW-1
-    fn forward(&self, mut frame: Frame) -> Result<(PortId, Arrival), (&'static str, Frame)> {
-        let (member, role, is_mrc) = match FrameView::new(&frame) {
-            Ok(view) => (self.egress(view), self.role(view), self.is_mrc(view)),
+    fn forward(
+        &self,
+        from: PortId,
+        mut frame: Frame,
+    ) -> Result<(PortId, Arrival), (&'static str, Frame)> {
+        let view = match FrameView::new(&frame) {
+            Ok(view) => view,
             Err(error) => return Err((error.counter(), frame)),
         };
-        let Some(member) = member else { return Err(("no_route", frame)) };
-        let SwitchPort { mac, neighbour, .. } = self.ports[usize::from(member.0)].config;
+        let Some(to) = self.egress(view) else { return Err(("no_route", frame)) };
+        let (role, ecn, is_mrc) = (self.role(view), view.ecn(), self.is_mrc(view));
+        let class = TrafficClass::of(&self.attributes, role, view.dscp());
+        if self.attributes.decrement_ttl && decrement_ttl(&mut frame).is_ok_and(|left| left == 0) {
+            return Err(("ttl_expired", frame));
+        }
+        let SwitchPort { mac, neighbour, .. } = self.ports[usize::from(to.0)].config;
         let destination = if is_mrc { neighbour.mrc } else { neighbour.host };
         MacPair { source: mac, destination }.emit(&mut frame);
-        Ok((member, Arrival { frame, role, is_mrc }))
+        Ok((to, Arrival { frame, from, class, role, ecn, is_mrc }))
     }
 
     // spec: SW-1, SW-12
@@ -210,129 +231,128 @@ impl Switch {
         packet.udp_ports().is_some_and(|(_, to)| to == self.attributes.udp_port)
     }
 
-    /// Offers the packet to its queue at `to`.
-    // spec: DSCP-4, DSCP-5, DSCP-8
-    fn offer(&mut self, ctx: &mut Ctx<'_>, to: PortId, arrival: Arrival) {
-        let Arrival { frame, role, is_mrc } = arrival;
-        let may_trim =
-            self.attributes.trimming_enabled && is_mrc && role.is_some_and(Role::is_trimmable);
-        let port = self.port(to);
-        let limit = egress_limit(port.config.queue_limit, role);
-        let queued = Queued { frame, trimmed_here: false };
-        match port.admit(TrafficClass::of(role), limit, queued) {
-            Ok(()) => self.send_soon(ctx.now, to),
-            Err(Queued { frame, .. }) if may_trim => self.trim(ctx, to, frame),
-            Err(Queued { frame, .. }) => self.discard(ctx, to, "queue_full", frame),
+    /// Something waits at the port: an idle one starts to send it.
+    fn send_soon(&mut self, ctx: &mut Ctx<'_>, now: Instant, id: PortId) {
+        let paced = self.attributes.paced;
+        let port = self.port(id);
+        if paced {
+            self.start_paced(ctx, now, id);
+        } else if !port.in_turn {
+            port.in_turn = true;
+            self.turns.push_back(id);
         }
     }
 
-    /// Cuts the packet to its headers and offers these to `to`.
-    // spec: SW-16, DSCP-5
-    fn trim(&mut self, ctx: &mut Ctx<'_>, to: PortId, mut frame: Frame) {
-        let faces_nic = self.port(to).config.faces_nic;
-        let role = if faces_nic { Role::TrimmedLastHop } else { Role::Trimmed };
-        let dscp = self.attributes.codepoints.dscp(role);
-        if trim(&mut frame, dscp, self.attributes.trim_ip_length).is_err() {
-            return self.discard(ctx, to, "queue_full", frame);
-        }
-        ctx.record(Event::Trimmed { port: to.0 });
-        let port = self.port(to);
-        port.counters.trim += 1;
-        let limit = port.config.queue_limit;
-        match port.admit(TrafficClass::Trimmed, limit, Queued { frame, trimmed_here: true }) {
-            Ok(()) => self.send_soon(ctx.now, to),
-            Err(Queued { frame, .. }) => {
-                port.counters.trim_drop += 1;
-                self.discard(ctx, to, "trim_drop", frame);
-            }
+    fn start_paced(&mut self, ctx: &mut Ctx<'_>, now: Instant, id: PortId) {
+        if self.port(id).is_idle()
+            && self.start_next(ctx, now, id)
+            && let Some(end) = self.port(id).ends()
+        {
+            self.deadlines.push(Reverse((end, Due::Departure(id))));
         }
     }
 
-    fn discard(&mut self, ctx: &mut Ctx<'_>, at: PortId, cause: &'static str, frame: Frame) {
-        self.drops.count(cause);
-        self.port(at).counters.drops.count(cause);
-        ctx.record(Event::Drop { cause });
-        ctx.frames.give(frame);
-    }
-
-    /// A frame waits at `port`: an idle port starts to send it.
-    fn send_soon(&mut self, now: Instant, port: PortId) {
-        if self.attributes.paced {
-            if self.port(port).is_idle() {
-                self.start_next(now, port);
-            }
-        } else if self.port(port).waiting() == 1 {
-            self.turns.push_back(port);
+    /// Starts to send what comes next at an idle port: a PFC frame, or the first
+    /// packet of the highest class that is not paused. False when nothing can
+    /// be sent now.
+    // spec: SW-10
+    fn start_next(&mut self, ctx: &mut Ctx<'_>, now: Instant, id: PortId) -> bool {
+        let port = &mut self.ports[usize::from(id.0)];
+        if let Some((class, quanta)) = port.take_signal() {
+            port.start_pfc(now, class, quanta, ctx.frames.take());
+            return true;
         }
+        let Some((class, mut queued)) = port.take_next(now) else {
+            let wake = port.next_wake().map(|at| Reverse((at, Due::Wake(id))));
+            self.deadlines.extend(wake);
+            return false;
+        };
+        self.mark(ctx, id, class, &mut queued);
+        self.port(id).start(now, class, queued);
+        true
     }
 
-    fn start_next(&mut self, now: Instant, port: PortId) {
-        if let Some(end) = self.port(port).start_next(now) {
-            self.departures.push(Reverse((end, port)));
-        }
-    }
-
-    /// Ends every serialization that is due. The next one at a port starts at
+    /// Does everything that is due. The next serialization at a port starts at
     /// the scheduled end of the one before.
     // spec: TIME-7, SW-3
-    fn complete_departures(&mut self, now: Instant) {
-        while let Some(Reverse((end, port))) = self.departures.peek().copied()
-            && end <= now
+    fn meet_deadlines(&mut self, ctx: &mut Ctx<'_>) {
+        while let Some(Reverse((at, due))) = self.deadlines.peek().copied()
+            && at <= ctx.now
         {
-            self.departures.pop();
-            if let Some(frame) = self.port(port).finish(end) {
-                self.sent.push_back(Transmit { port, frame });
+            self.deadlines.pop();
+            match due {
+                Due::Departure(port) => {
+                    if let Some(frame) = self.finish(ctx, at, port) {
+                        self.sent.push_back(Transmit { port, frame });
+                    }
+                    self.start_paced(ctx, at, port);
+                }
+                Due::Wake(port) => {
+                    self.port(port).woken(at);
+                    self.send_soon(ctx, at, port);
+                }
+                Due::Repeat(port, pool) => self.repeat_pause(ctx, at, port, pool),
             }
-            self.start_next(end, port);
+        }
+    }
+
+    /// The frame whose last bit leaves `port` now. A packet's charges end.
+    // spec: SW-3, SW-8
+    fn finish(&mut self, ctx: &mut Ctx<'_>, now: Instant, port: PortId) -> Option<Frame> {
+        match self.port(port).finish(now)? {
+            Finished::Pfc(frame) => Some(frame),
+            Finished::Packet(class, queued) => {
+                self.packet_left(ctx, now, port, class, &queued);
+                Some(queued.frame)
+            }
         }
     }
 
     /// Unpaced: a frame of the port whose turn it is.
     // spec: SW-2
-    fn take_unpaced(&mut self, now: Instant) -> Option<Transmit> {
-        let id = self.turns.pop_front()?;
-        let port = self.port(id);
-        port.start_next(now)?;
-        let frame = port.finish(now)?;
-        if port.waiting() > 0 {
-            self.turns.push_back(id);
+    fn take_unpaced(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit> {
+        let now = ctx.now;
+        while let Some(id) = self.turns.pop_front() {
+            self.port(id).in_turn = false;
+            if !self.start_next(ctx, now, id) {
+                continue;
+            }
+            let frame = self.finish(ctx, now, id);
+            if self.port(id).has_work() {
+                self.send_soon(ctx, now, id);
+            }
+            if let Some(frame) = frame {
+                return Some(Transmit { port: id, frame });
+            }
         }
-        Some(Transmit { port: id, frame })
-    }
-}
-
-/// The queue limit for a packet of `role` where others have `limit`.
-// spec: DSCP-4
-const fn egress_limit(limit: u64, role: Option<Role>) -> u64 {
-    match role {
-        Some(Role::TrimmableRtx) => limit.saturating_add(limit / 2),
-        _ => limit,
+        None
     }
 }
 
 impl Node for Switch {
     /// What leaves at this instant has left before what arrives at it.
     fn handle_frame(&mut self, ctx: &mut Ctx<'_>, port: PortId, frame: Frame) {
-        self.complete_departures(ctx.now);
+        self.meet_deadlines(ctx);
         let counters = &mut self.port(port).counters;
         counters.frames_in += 1;
         counters.bytes_in += wire_bytes(frame.len());
-        match self.forward(frame) {
+        match self.forward(port, frame) {
             Ok((to, arrival)) => self.offer(ctx, to, arrival),
+            Err((_, frame)) if Pfc::is_pfc(&frame) => self.receive_pfc(ctx, port, frame),
             Err((cause, frame)) => self.discard(ctx, port, cause, frame),
         }
     }
 
     fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
-        self.complete_departures(ctx.now);
+        self.meet_deadlines(ctx);
     }
 
     fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit> {
-        self.complete_departures(ctx.now);
-        self.sent.pop_front().or_else(|| self.take_unpaced(ctx.now))
+        self.meet_deadlines(ctx);
+        self.sent.pop_front().or_else(|| self.take_unpaced(ctx))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.departures.peek().map(|Reverse((end, _))| *end)
+        self.deadlines.peek().map(|Reverse((at, _))| *at)
     }
 }

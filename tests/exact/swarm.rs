@@ -363,7 +363,10 @@ fn switch_ports(scenario: &Scenario) -> impl Iterator<Item = (NodeId, PortId, u6
     let first = scenario.nics.len();
     (first..first + scenario.switches.len()).flat_map(move |node| {
         let links = scenario.links.iter().filter(move |link| link.ends.contains(&node));
-        let default = scenario.switches[node - first].attributes.plane_bdp;
+        let attributes = &scenario.switches[node - first].attributes;
+        let threshold = attributes.buffer.queue_drop_threshold;
+        let default =
+            attributes.plane_bdp * if attributes.trimming_enabled { 1 } else { threshold };
         links.enumerate().map(move |(port, link)| {
             (NodeId(node as u32), PortId(port as u16), link.queue_limit.unwrap_or(default))
         })
@@ -443,7 +446,9 @@ fn check_nics(world: &SimWorld<'_>, scenario: &Scenario, arrivals: &[Rc<Cell<u64
 fn check_switches(world: &SimWorld<'_>, scenario: &Scenario) {
     for (node, port, limit) in switch_ports(scenario) {
         let c = world.switch(node).counters(port);
-        let [data, trimmed, control] = c.high_water;
+        let pools: Vec<_> = world.switch(node).pool_counters(port).collect();
+        let held: Vec<_> = pools.iter().map(|pool| pool.egress_high_water).collect();
+        let [data, trimmed, control] = held[..] else { panic!("three pools") };
         assert!(
             data <= limit + limit / 2 && trimmed <= limit && control <= limit,
             "{node:?} {c:?}"

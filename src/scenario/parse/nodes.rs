@@ -10,7 +10,7 @@ use super::section::Section;
 use crate::config::{
     NIC_ATTRIBUTES, NicAttributes, Problem, Profile, SWITCH_ATTRIBUTES, SwitchAttributes, Table,
 };
-use crate::scenario::{NicSpec, SwitchSpec};
+use crate::scenario::{LinkSpec, NicSpec, SwitchSpec};
 
 /// The longest name of a node or a scenario, in characters.
 pub(super) const MAX_NAME: usize = 64;
@@ -116,22 +116,46 @@ fn default_address(index: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | block << 8 | host)
 }
 
-/// Refuses attributes that do not go together, each fault once, at the first of
-/// the NICs that have it.
+/// Refuses attributes of NICs that do not go together.
 // spec: PB-8
 pub(super) fn check_attributes(nics: &[(Section<'_>, NicSpec)]) {
+    let all = nics.iter().map(|(at, nic)| (at, nic.name.as_str(), nic.attributes.problems()));
+    refuse_problems(["NIC", "NICs"], all);
+}
+
+/// Refuses attributes of switches that do not go together, or not with the
+/// number of ports; the nodes' numbers follow those of `nics` NICs.
+// spec: SW-5, SW-18, DSCP-6
+pub(super) fn check_switches(
+    nics: usize,
+    switches: &[(Section<'_>, SwitchSpec)],
+    links: &[(Section<'_>, LinkSpec)],
+) {
+    let all = (nics..).zip(switches).map(|(node, (section, switch))| {
+        let ends = links.iter().flat_map(|(_, link)| link.ends);
+        let ports = ends.filter(|end| *end == node).count();
+        (section, switch.name.as_str(), switch.attributes.problems(ports))
+    });
+    refuse_problems(["switch", "switches"], all);
+}
+
+/// Refuses each problem once, at the first of the nodes that have it.
+fn refuse_problems<'a, 'b: 'a>(
+    [one, several]: [&str; 2],
+    nodes: impl Iterator<Item = (&'a Section<'b>, &'a str, Vec<Problem>)>,
+) {
     let mut found: Vec<(&Section<'_>, Problem, Vec<&str>)> = Vec::new();
-    for (section, nic) in nics {
-        for problem in nic.attributes.problems() {
+    for (section, name, problems) in nodes {
+        for problem in problems {
             match found.iter_mut().find(|(_, known, _)| *known == problem) {
-                Some((.., names)) => names.push(&nic.name),
-                None => found.push((section, problem, vec![&nic.name])),
+                Some((.., names)) => names.push(name),
+                None => found.push((section, problem, vec![name])),
             }
         }
     }
     for (section, problem, names) in found {
-        let nics = if names.len() == 1 { "NIC" } else { "NICs" };
-        section.refuse(&format!("{nics} {}: {problem}", list(names.into_iter())));
+        let nodes = if names.len() == 1 { one } else { several };
+        section.refuse(&format!("{nodes} {}: {problem}", list(names.into_iter())));
     }
 }
 

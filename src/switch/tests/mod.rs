@@ -1,6 +1,9 @@
 //! The switch on real frames.
 
+mod buffer;
+mod ecn;
 mod forwarding;
+mod pfc;
 mod queues;
 mod trimming;
 
@@ -10,10 +13,11 @@ use super::*;
 use crate::node::FramePool;
 use crate::rng::Rng;
 use crate::time::Duration;
-use crate::trace::{MemoryTrace, NodeId};
+use crate::trace::{Event, MemoryTrace, NodeId};
 use crate::wire::aeth::Aeth;
 use crate::wire::bth::Bth;
 use crate::wire::checksum;
+use crate::wire::frame::set_dscp;
 use crate::wire::meth::Meth;
 use crate::wire::opcode::Opcode;
 use crate::wire::packet::{Body, Ecn, FrameFormat, Packet};
@@ -37,6 +41,10 @@ const FULL: usize = 4_096;
 const FULL_IP: u64 = 4_156;
 const FULL_TIME: Duration = Duration::from_ps(83_480);
 
+fn at(ps: u64) -> Instant {
+    Instant::from_ps(ps)
+}
+
 fn mac(kind: u8, port: u16) -> MacAddr {
     MacAddr([2, 0, 0, 0, kind, port as u8])
 }
@@ -47,7 +55,8 @@ fn config(queue_limit: u64) -> SwitchConfig {
         neighbour: Neighbour { mrc: mac(2, port), host: mac(3, port) },
         rate: Rate::gbps(400),
         faces_nic: port == DOWN.0,
-        queue_limit,
+        delay: Duration::from_ns(500),
+        queue_limit: Some(queue_limit),
     });
     let route = |prefix, length, ports: &[PortId]| Route { prefix, length, ports: ports.to_vec() };
     SwitchConfig {
@@ -91,6 +100,12 @@ impl Bench {
     /// `frame` arrives; nothing is taken out.
     fn offer(&mut self, now: Instant, frame: Frame) {
         self.call(now, |switch, ctx| switch.handle_frame(ctx, UP, frame));
+    }
+
+    /// `frame` arrives at `port` and what leaves at that instant is taken out.
+    fn arrive_at(&mut self, port: PortId, now: Instant, frame: Frame) {
+        self.call(now, |switch, ctx| switch.handle_frame(ctx, port, frame));
+        self.take_sent(now);
     }
 
     fn take_sent(&mut self, now: Instant) {
@@ -175,6 +190,26 @@ fn data_with<'a>(role: Role, destination: Ipv4Addr, payload: &'a [u8]) -> Packet
         payload,
     };
     packet(role, destination, Opcode::WriteOnly, body)
+}
+
+/// A data packet of `datagram` bytes without its Ethernet header, with this
+/// codepoint.
+fn datagram(datagram: usize, dscp: u8, destination: Ipv4Addr) -> Frame {
+    let payload = vec![0; datagram - 60];
+    let mut frame = frame_of(&data_with(Role::NoTrim, destination, &payload), 4_791);
+    set_dscp(&mut frame, dscp).unwrap();
+    frame
+}
+
+/// A switch without the UET policy and trimming, `set` applied.
+fn plain(set: impl FnOnce(&mut SwitchAttributes)) -> Bench {
+    let mut config = config(0);
+    config.ports.iter_mut().for_each(|port| port.queue_limit = None);
+    config.attributes.uet_policy_enabled = false;
+    config.attributes.trimming_enabled = false;
+    config.attributes.ecn.enabled = false;
+    set(&mut config.attributes);
+    Bench::new(config)
 }
 
 /// A full data packet.

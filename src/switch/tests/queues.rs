@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn at(ps: u64) -> Instant {
-    Instant::from_ps(ps)
-}
-
 fn without_trimming(queue_limit: u64) -> Bench {
     let mut config = config(queue_limit);
     config.attributes.trimming_enabled = false;
@@ -64,23 +60,6 @@ fn control_leaves_before_trimmed_and_trimmed_before_data() {
     assert_eq!(bench.roles(), order.map(Some), "what is being sent is not interrupted");
 }
 
-// spec: DSCP-4
-#[test]
-fn the_codepoint_gives_the_class() {
-    let classes = [
-        (Some(Role::NoTrim), TrafficClass::Data),
-        (Some(Role::Trimmable), TrafficClass::Data),
-        (Some(Role::TrimmableRtx), TrafficClass::Data),
-        (Some(Role::Trimmed), TrafficClass::Trimmed),
-        (Some(Role::TrimmedLastHop), TrafficClass::Trimmed),
-        (Some(Role::Control), TrafficClass::Control),
-        (None, TrafficClass::Data),
-    ];
-    for (role, class) in classes {
-        assert_eq!(TrafficClass::of(role), class, "{role:?}");
-    }
-}
-
 // spec: SW-6
 #[test]
 fn a_frame_that_fills_its_queue_fits_and_one_byte_more_does_not() {
@@ -89,12 +68,17 @@ fn a_frame_that_fills_its_queue_fits_and_one_byte_more_does_not() {
         for _ in 0..3 {
             bench.arrive(at(0), data(Role::Trimmable, HOST));
         }
-        assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Data), fit * FULL_IP);
+        assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), fit * FULL_IP);
         bench.run();
         assert_eq!(bench.sent.len() as u64, fit);
         let counters = bench.switch.counters(DOWN);
         assert_eq!(counters.drops.of("queue_full"), 3 - fit);
-        assert_eq!(counters.high_water, [fit * FULL_IP, 0, 0]);
+        assert_eq!(counters.classes[0].drops, 3 - fit);
+        let pools: Vec<_> = bench.switch.pool_counters(DOWN).collect();
+        assert_eq!(
+            pools.iter().map(|p| p.egress_high_water).collect::<Vec<_>>(),
+            [fit * FULL_IP, 0, 0]
+        );
     }
 }
 
@@ -105,7 +89,7 @@ fn a_small_frame_counts_for_46_bytes() {
     for _ in 0..3 {
         bench.arrive(at(0), ping(HOST));
     }
-    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Data), 2 * 46);
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), 2 * 46);
     assert_eq!(bench.switch.drops().of("queue_full"), 1);
 }
 
@@ -116,7 +100,8 @@ fn classes_do_not_take_each_others_room() {
     for frame in [data(Role::Trimmable, HOST), ack(HOST), trimmed(HOST)] {
         bench.arrive(at(0), frame);
     }
-    let held = TrafficClass::ALL.map(|class| bench.switch.queued_bytes(DOWN, class));
+    let held = [TrafficClass::DATA, TrafficClass::TRIMMED, TrafficClass::CONTROL]
+        .map(|class| bench.switch.queued_bytes(DOWN, class));
     assert_eq!(held, [FULL_IP, 46, 46]);
     assert_eq!(bench.switch.drops().total(), 0);
 }
@@ -132,7 +117,7 @@ fn a_trimmable_retransmission_may_use_half_as_much_again() {
     assert_eq!(bench.switch.drops().of("queue_full"), 1);
     bench.arrive(at(0), data(Role::TrimmableRtx, HOST));
     assert_eq!(bench.switch.drops().of("queue_full"), 1);
-    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Data), 3 * FULL_IP);
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), 3 * FULL_IP);
     bench.arrive(at(0), data(Role::TrimmableRtx, HOST));
     assert_eq!(bench.switch.drops().of("queue_full"), 2);
 }
@@ -158,11 +143,11 @@ fn without_pacing_frames_wait_only_until_they_are_taken() {
     bench.offer(at(5), data(Role::Trimmable, HOST));
     bench.offer(at(5), data(Role::Trimmable, BEHIND_UP));
     bench.offer(at(5), ack(HOST));
-    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Data), FULL_IP);
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), FULL_IP);
     assert_eq!(bench.switch.poll_timeout(), None);
     bench.take_sent(at(5));
     assert_eq!(bench.departures(), [(5, DOWN), (5, UP), (5, DOWN)], "ports take turns");
     assert_eq!(bench.roles()[0], Some(Role::Control));
-    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Data), 0);
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), 0);
     assert_eq!(bench.switch.counters(DOWN).frames_out, 2);
 }

@@ -1,6 +1,7 @@
 //! What becomes of packets that find their queue full.
 
 use super::*;
+use crate::config::TrimVictim;
 use crate::wire::trim::TrimIpLength;
 
 const ROOM_FOR_ONE: u64 = FULL_IP;
@@ -56,7 +57,7 @@ fn the_lengths_may_be_kept() {
 fn trimmed_packets_overtake_data_and_are_counted() {
     let mut bench = full(config(ROOM_FOR_ONE), HOST);
     bench.arrive(Instant::ZERO, data(Role::Trimmable, HOST));
-    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::Trimmed), 46);
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::TRIMMED), 46);
     assert_eq!(bench.events(), [Event::Trimmed { port: 0 }]);
     assert_eq!(bench.switch.counters(DOWN).trim, 1);
     assert_eq!(bench.switch.counters(DOWN).trim_sent, 0);
@@ -138,7 +139,54 @@ fn at_rest_every_frame_and_every_trim_is_accounted_for() {
     for port in [DOWN, UP] {
         let counters = bench.switch.counters(port);
         assert_eq!(counters.trim, counters.trim_sent + counters.trim_drop);
-        assert!(TrafficClass::ALL.iter().all(|class| bench.switch.queued_bytes(port, *class) == 0));
+        assert!(TrafficClass::all().all(|class| bench.switch.queued_bytes(port, class) == 0));
     }
     assert!(bench.switch.counters(DOWN).trim > 100);
+}
+
+/// The entropy values of the data that leaves whole when 40 packets arrive at
+/// once at a queue for ten.
+fn whole(victim: TrimVictim, seed: u64) -> Vec<u16> {
+    let mut config = config(10 * FULL_IP);
+    config.attributes.trim_victim = victim;
+    let mut bench = Bench::new(config);
+    bench.rng = Rng::derive(seed, "switch", 0);
+    for entropy in 0..40 {
+        let mut packet = data_with(Role::Trimmable, HOST, &[0; FULL]);
+        packet.entropy = entropy;
+        bench.arrive(Instant::ZERO, frame_of(&packet, 4_791));
+    }
+    bench.run();
+    let counters = bench.switch.counters(DOWN);
+    assert_eq!((bench.sent.len(), counters.trim, counters.trim_sent), (40, 30, 30));
+    assert_eq!(bench.switch.queued_bytes(DOWN, TrafficClass::DATA), 0);
+    let data = bench.sent.iter().map(|(.., frame)| parse(frame));
+    data.filter(|packet| packet.role == Some(Role::Trimmable)).map(|p| p.entropy).collect()
+}
+
+// spec: SW-17
+#[test]
+fn the_arriving_packet_or_the_newest_that_waits_is_cut() {
+    assert_eq!(whole(TrimVictim::Arriving, 1), (0..10).collect::<Vec<_>>());
+    let last = |seed| {
+        let whole = whole(TrimVictim::Random, seed);
+        assert_eq!((whole.len(), &whole[..9]), (10, &[0, 1, 2, 3, 4, 5, 6, 7, 8][..]));
+        whole[9]
+    };
+    let last: Vec<_> = (0..64).map(last).collect();
+    assert!(last.iter().filter(|entropy| **entropy == 39).count() > 20, "half of them: {last:?}");
+    assert!(last.iter().filter(|entropy| **entropy < 39).count() > 20, "half of them: {last:?}");
+}
+
+// spec: SW-17
+#[test]
+fn a_packet_that_may_not_be_cut_keeps_its_place() {
+    let mut config = config(2 * FULL_IP);
+    config.attributes.trim_victim = TrimVictim::Random;
+    let mut bench = Bench::new(config);
+    (0..2).for_each(|_| bench.arrive(Instant::ZERO, data(Role::NoTrim, HOST)));
+    (0..20).for_each(|_| bench.arrive(Instant::ZERO, data(Role::Trimmable, HOST)));
+    bench.run();
+    let whole = bench.roles().iter().filter(|role| **role == Some(Role::NoTrim)).count();
+    assert_eq!((whole, bench.switch.counters(DOWN).trim), (2, 20));
 }
