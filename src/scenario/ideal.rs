@@ -1,6 +1,7 @@
 //! How long a scenario's flows would take at best.
 
-use super::topology::{LinkPlan, distances};
+use super::graph::Graph;
+use super::topology::LinkPlan;
 use super::{Flow, Scenario, Topology};
 use crate::config::NicAttributes;
 use crate::time::Duration;
@@ -24,8 +25,7 @@ struct Hop {
 /// needs longest for what passes it in that direction, the first one of equals.
 // spec: RC-9
 pub fn ideal_times(scenario: &Scenario, topology: &Topology) -> Vec<Option<Duration>> {
-    let paths: Vec<_> =
-        scenario.flows.iter().map(|flow| path(scenario, &topology.links, flow)).collect();
+    let paths: Vec<_> = scenario.flows.iter().map(|flow| path(&topology.graph, flow)).collect();
     let mut loads = vec![[0_u64; 2]; topology.links.len()];
     for (flow, path) in scenario.flows.iter().zip(&paths) {
         for hop in path {
@@ -75,25 +75,14 @@ fn flow_wire_bytes(flow: &Flow, sender: &NicAttributes) -> u64 {
 }
 
 /// The first of the shortest ways of a flow; empty when there is none.
-fn path(scenario: &Scenario, links: &[LinkPlan], flow: &Flow) -> Vec<Hop> {
-    let distance = distances(scenario, links, flow.to);
+fn path(graph: &Graph, flow: &Flow) -> Vec<Hop> {
+    let distances = graph.distances(flow.to);
     let mut hops = Vec::new();
     let mut node = flow.from;
-    while let Some(left) = distance[node].filter(|left| *left > 0) {
-        let nearer = |hop: &Hop| distance[far_end(links, *hop)] == Some(left - 1);
-        let Some(hop) = hops_from(links, node).find(nearer) else { break };
-        node = far_end(links, hop);
-        hops.push(hop);
+    while let Some(port) = graph.nearer(node, &distances).next() {
+        let way = graph.ways(node)[port];
+        hops.push(Hop { link: way.link, side: way.side });
+        node = way.to;
     }
     hops
-}
-
-/// The ways out of `node`, in port order.
-fn hops_from(links: &[LinkPlan], node: usize) -> impl Iterator<Item = Hop> {
-    let hops = (0..links.len()).flat_map(|link| [Hop { link, side: 0 }, Hop { link, side: 1 }]);
-    hops.filter(move |hop| links[hop.link].ends[hop.side].node.0 as usize == node)
-}
-
-fn far_end(links: &[LinkPlan], hop: Hop) -> usize {
-    links[hop.link].ends[1 - hop.side].node.0 as usize
 }

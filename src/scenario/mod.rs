@@ -2,6 +2,7 @@
 //! The same scenario runs in every clock.
 
 mod fault;
+mod graph;
 mod ideal;
 mod parse;
 mod topology;

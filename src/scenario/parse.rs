@@ -65,10 +65,7 @@ pub fn parse(
     for error in &errors {
         findings.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()));
     }
-    let scenario = match errors.is_empty() {
-        true => read(&table, file, overrides, &findings),
-        false => None,
-    };
+    let scenario = errors.is_empty().then(|| read(&table, file, overrides, &findings));
     match scenario.filter(|_| findings.is_empty()) {
         Some(scenario) => Ok(scenario),
         None => Err(findings.into_sorted()),
@@ -78,38 +75,40 @@ pub fn parse(
 /// A part of the scenario with the section that it was read from.
 type Read<'a, T> = Vec<(Section<'a>, T)>;
 
+/// All nodes. A node's number is its index, the switches' after the NICs'.
+struct Nodes<'a> {
+    nics: Read<'a, NicSpec>,
+    switches: Read<'a, SwitchSpec>,
+}
+
 fn read<'a>(
     table: &'a Spanned<DeTable<'a>>,
     file: &str,
     overrides: &Overrides,
     findings: &'a Findings<'a>,
-) -> Option<Scenario> {
+) -> Scenario {
     let top = Section::new("", table.span(), table.get_ref(), findings);
     top.allow_keys(&KEYS);
     let name = read_name(&top, file);
     let seed = top.whole("seed", 0, u64::MAX);
     let profile = read_profile(&top);
     let profile = overrides.profile.or(profile).unwrap_or_default();
-    let (nics, switches) = read_nodes(&top, profile, findings);
-    let names = Names::new(&nics, &switches);
-    let links = read_links(&top, &nics, &names);
-    nodes::check_switches(nics.len(), &switches, &links);
-    let (sections, flows) = read_flows(&top, &names);
+    let nodes = read_nodes(&top, profile, findings);
+    let names = Names::new(&nodes.nics, &nodes.switches);
+    let links = read_links(&top, &nodes, &names);
+    nodes::check_switches(nodes.nics.len(), &nodes.switches, &links);
+    let flows = read_flows(&top, &names);
     let mut scenario = Scenario {
         name,
         seed: overrides.seed.or(seed).unwrap_or(1),
         profile,
-        nics: parts(nics),
-        switches: parts(switches),
+        nics: parts(nodes.nics),
+        switches: parts(nodes.switches),
         links: parts(links),
         flows,
     };
     format::give_to_switches(&scenario.nics, &mut scenario.switches);
-    if !findings.is_empty() {
-        return None;
-    }
-    flows::check_reachable(&scenario, &sections, &names);
-    Some(scenario)
+    scenario
 }
 
 fn parts<T>(read: Read<'_, T>) -> Vec<T> {
@@ -140,11 +139,7 @@ fn read_profile(top: &Section<'_>) -> Option<Profile> {
     top.optional("profile", &wanted, |value| Profile::from_name(value.as_str()?))
 }
 
-fn read_nodes<'a>(
-    top: &Section<'a>,
-    profile: Profile,
-    findings: &Findings<'_>,
-) -> (Read<'a, NicSpec>, Read<'a, SwitchSpec>) {
+fn read_nodes<'a>(top: &Section<'a>, profile: Profile, findings: &Findings<'_>) -> Nodes<'a> {
     let defaults = Defaults::read(profile, top);
     let nics = top.each("nic").into_iter().enumerate().map(|(index, section)| {
         let nic = defaults.nic(&section, index);
@@ -161,15 +156,11 @@ fn read_nodes<'a>(
     nodes::check_unique(&nics, &switches);
     nodes::check_attributes(&nics);
     format::check(&nics);
-    (nics, switches)
+    Nodes { nics, switches }
 }
 
 /// Reads the links, and the faults on them.
-fn read_links<'a>(
-    top: &Section<'a>,
-    nics: &Read<'a, NicSpec>,
-    names: &Names,
-) -> Read<'a, LinkSpec> {
+fn read_links<'a>(top: &Section<'a>, nodes: &Nodes<'a>, names: &Names) -> Read<'a, LinkSpec> {
     let sections = top.each("link");
     let all = sections.len();
     let links = sections.into_iter().filter_map(|section| {
@@ -181,19 +172,15 @@ fn read_links<'a>(
     // NICs without links and faults without links once more.
     let complete = links.len() == all;
     if complete {
-        links::check_ports(nics, &links);
+        links::check(nodes, &links);
     }
-    links::settle_mtus(nics, &mut links);
+    links::settle_mtus(&nodes.nics, &mut links);
     for section in top.each("fault") {
         fault::read(&section, names, links.iter_mut().map(|(_, link)| link), complete);
     }
     links
 }
 
-fn read_flows<'a>(top: &Section<'a>, names: &Names) -> (Vec<Section<'a>>, Vec<Flow>) {
-    let flows = top.each("write").into_iter().filter_map(|section| {
-        let flow = flows::read(&section, names)?;
-        Some((section, flow))
-    });
-    flows.unzip()
+fn read_flows(top: &Section<'_>, names: &Names) -> Vec<Flow> {
+    top.each("write").iter().filter_map(|section| flows::read(section, names)).collect()
 }

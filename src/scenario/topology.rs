@@ -3,6 +3,7 @@
 
 use core::net::Ipv4Addr;
 
+use super::graph::Graph;
 use super::{LinkSpec, NicSpec, Scenario};
 use crate::nic::NicConfig;
 use crate::node::PortId;
@@ -70,56 +71,54 @@ pub struct Topology {
     pub links: Vec<LinkPlan>,
     /// How MRC frames look here.
     pub format: FrameFormat,
+    pub(super) graph: Graph,
 }
 
 impl Topology {
     /// The topology of a checked scenario.
     // spec: SW-1, SW-2, WIRE-7
     pub fn new(scenario: &Scenario) -> Self {
-        let links = plan_links(scenario);
-        let nics = scenario.nics.iter().enumerate().map(|(index, nic)| {
-            let (link, side) = links_of(&links, index).next().expect("a NIC has a link");
+        let graph = scenario.graph();
+        let links = plan_links(scenario, &graph);
+        let nics = scenario.nics.iter().enumerate().map(|(node, nic)| {
+            let way = graph.ways(node).first().expect("a NIC has a link");
+            let link = &links[way.link];
+            let (ours, theirs) = (link.macs[way.side], link.macs[1 - way.side]);
             let config = NicConfig {
                 ip: nic.ip,
-                macs: MacPair { source: link.macs[side], destination: link.macs[1 - side] },
+                macs: MacPair { source: ours, destination: theirs },
                 link_rate: link.rate,
                 attributes: nic.attributes.clone(),
             };
             NodePlan { name: nic.name.clone(), kind: NodeKind::Nic(Box::new(config)) }
         });
-        let distances: Vec<_> =
-            (0..scenario.nics.len()).map(|nic| distances(scenario, &links, nic)).collect();
-        let switches = scenario.switches.iter().enumerate().map(|(index, switch)| {
-            let node = scenario.nics.len() + index;
+        let mut node = scenario.nics.len();
+        let tables = routes(scenario, &graph);
+        let switches = scenario.switches.iter().zip(tables).map(|(switch, routes)| {
             let config = SwitchConfig {
-                ports: switch_ports(scenario, &links, node),
-                routes: routes(scenario, &links, &distances, node),
+                ports: switch_ports(scenario, &links, &graph, node),
+                routes,
                 attributes: switch.attributes.clone(),
             };
+            node += 1;
             NodePlan { name: switch.name.clone(), kind: NodeKind::Switch(Box::new(config)) }
         });
         let nodes = nics.chain(switches).collect();
         let format = scenario.nics.first().map(|nic| nic.attributes.frame_format());
-        Self { nodes, links, format: format.unwrap_or_default() }
+        Self { nodes, links, format: format.unwrap_or_default(), graph }
     }
 
     /// The sending end of the link behind each port of `node`, and where it
     /// leads. Each direction of each link has a random stream of its own.
     // spec: SW-20, SW-21
     pub fn sending_ends(&self, node: NodeId, seed: u64) -> Vec<(Link, End)> {
-        let mut ends: Vec<(PortId, Link, End)> = Vec::new();
-        for (index, link) in self.links.iter().enumerate() {
-            for side in 0..2 {
-                if link.ends[side].node == node {
-                    let rng = Rng::derive(seed, &format!("link {index} side {side}"), 0);
-                    let rules = link.faults[side].clone();
-                    let sending = Link::new(link.delay, rules, self.format, rng);
-                    ends.push((link.ends[side].port, sending, link.ends[1 - side]));
-                }
-            }
-        }
-        ends.sort_by_key(|(port, ..)| *port);
-        ends.into_iter().map(|(_, link, end)| (link, end)).collect()
+        let ways = self.graph.ways(node.0 as usize).iter().map(|way| {
+            let (index, side, link) = (way.link, way.side, &self.links[way.link]);
+            let rng = Rng::derive(seed, &format!("link {index} side {side}"), 0);
+            let rules = link.faults[side].clone();
+            (Link::new(link.delay, rules, self.format, rng), link.ends[1 - side])
+        });
+        ways.collect()
     }
 
     /// The node of this name.
@@ -129,26 +128,18 @@ impl Topology {
     }
 }
 
-/// A node's links, each with the side on which the node is, in port order.
-fn links_of(links: &[LinkPlan], node: usize) -> impl Iterator<Item = (&LinkPlan, usize)> {
-    links.iter().flat_map(move |link| {
-        (0..2).filter(move |side| link.ends[*side].node.0 as usize == node).map(move |s| (link, s))
-    })
-}
-
 /// The scenario's links, resolved.
-pub(super) fn plan_links(scenario: &Scenario) -> Vec<LinkPlan> {
-    let mut ports = vec![0_u16; scenario.nics.len() + scenario.switches.len()];
-    let mut plans = Vec::with_capacity(scenario.links.len());
-    for (index, link) in scenario.links.iter().enumerate() {
-        let ends = link.ends.map(|node| {
-            let port = PortId(ports[node]);
-            ports[node] += 1;
-            End { node: NodeId(node as u32), port }
-        });
+fn plan_links(scenario: &Scenario, graph: &Graph) -> Vec<LinkPlan> {
+    let mut ends = vec![[End { node: NodeId(0), port: PortId(0) }; 2]; scenario.links.len()];
+    for node in 0..scenario.nics.len() + scenario.switches.len() {
+        for (port, way) in graph.ways(node).iter().enumerate() {
+            ends[way.link][way.side] = End { node: NodeId(node as u32), port: PortId(port as u16) };
+        }
+    }
+    let plan = |(index, (link, ends)): (usize, (&LinkSpec, _))| {
         let [a, b] = link.ends.map(|node| scenario.device(node));
         let (rate, delay) = rate_and_delay(link, &a, &b);
-        plans.push(LinkPlan {
+        LinkPlan {
             ends,
             rate,
             delay,
@@ -156,9 +147,9 @@ pub(super) fn plan_links(scenario: &Scenario) -> Vec<LinkPlan> {
             macs: [0, 1].map(|side| mac(0x4d, index, side)),
             interface_macs: [0, 1].map(|side| mac(0x49, index, side)),
             faults: link.faults.clone(),
-        });
-    }
-    plans
+        }
+    };
+    scenario.links.iter().zip(ends).enumerate().map(plan).collect()
 }
 
 /// What the two kinds of devices have in common.
@@ -184,6 +175,12 @@ fn rate_and_delay(link: &LinkSpec, a: &Device, b: &Device) -> (Rate, Duration) {
 }
 
 impl Scenario {
+    /// Who is joined to whom.
+    pub(super) fn graph(&self) -> Graph {
+        let (nics, switches) = (self.nics.len(), self.switches.len());
+        Graph::new(nics, nics + switches, self.links.iter().map(|link| link.ends))
+    }
+
     fn device(&self, node: usize) -> Device {
         match self.nics.get(node) {
             Some(NicSpec { attributes, .. }) => Device {
@@ -212,71 +209,42 @@ fn mac(family: u8, link: usize, side: usize) -> MacAddr {
     MacAddr([0x02, family, 0, high, low, side as u8])
 }
 
-fn switch_ports(scenario: &Scenario, links: &[LinkPlan], node: usize) -> Vec<SwitchPort> {
-    let specs = scenario.links.iter().zip(links);
-    let mut ports = Vec::new();
-    for (spec, link) in specs {
-        for side in (0..2).filter(|side| link.ends[*side].node.0 as usize == node) {
-            let far = 1 - side;
-            ports.push(SwitchPort {
-                mac: link.macs[side],
-                neighbour: Neighbour { mrc: link.macs[far], host: link.interface_macs[far] },
-                rate: link.rate,
-                faces_nic: (link.ends[far].node.0 as usize) < scenario.nics.len(),
-                delay: link.delay,
-                queue_limit: spec.queue_limit,
-            });
-        }
-    }
-    ports
-}
-
-/// For each NIC the ports of `node` that lie on a shortest path to it;
-/// `distances` has for each NIC the hops from every node.
-// spec: SW-1
-fn routes(
+fn switch_ports(
     scenario: &Scenario,
     links: &[LinkPlan],
-    distances: &[Vec<Option<u32>>],
+    graph: &Graph,
     node: usize,
-) -> Vec<Route> {
-    let routes = scenario.nics.iter().zip(distances).filter_map(|(spec, distance)| {
-        let ports: Vec<PortId> = links_of(links, node)
-            .filter(|(link, side)| {
-                let next = link.ends[1 - side].node.0 as usize;
-                distance[next].is_some_and(|d| distance[node] == Some(d + 1))
-            })
-            .map(|(link, side)| link.ends[side].port)
-            .collect();
-        (!ports.is_empty()).then_some(Route { prefix: spec.ip, length: 32, ports })
+) -> Vec<SwitchPort> {
+    let ports = graph.ways(node).iter().map(|way| {
+        let (link, far) = (&links[way.link], 1 - way.side);
+        SwitchPort {
+            mac: link.macs[way.side],
+            neighbour: Neighbour { mrc: link.macs[far], host: link.interface_macs[far] },
+            rate: link.rate,
+            faces_nic: way.to < scenario.nics.len(),
+            delay: link.delay,
+            queue_limit: scenario.links[way.link].queue_limit,
+        }
     });
-    routes.collect()
+    ports.collect()
 }
 
-/// Hops from every node to the NIC `to`; NICs forward nothing.
-pub(super) fn distances(scenario: &Scenario, links: &[LinkPlan], to: usize) -> Vec<Option<u32>> {
-    let mut distance = vec![None; scenario.nics.len() + scenario.switches.len()];
-    distance[to] = Some(0);
-    let mut frontier = vec![to];
-    for hops in 1.. {
-        let mut next = Vec::new();
-        for node in frontier {
-            for (link, side) in links_of(links, node) {
-                let far = link.ends[1 - side].node.0 as usize;
-                if distance[far].is_none() {
-                    distance[far] = Some(hops);
-                    if far >= scenario.nics.len() {
-                        next.push(far);
-                    }
-                }
+/// Each switch's routes: for each NIC the ports on a shortest path to it.
+// spec: SW-1
+fn routes(scenario: &Scenario, graph: &Graph) -> Vec<Vec<Route>> {
+    let mut tables = vec![Vec::with_capacity(scenario.nics.len()); scenario.switches.len()];
+    for (number, nic) in scenario.nics.iter().enumerate() {
+        let distances = graph.distances(number);
+        for (index, table) in tables.iter_mut().enumerate() {
+            let node = scenario.nics.len() + index;
+            let ports = graph.nearer(node, &distances).map(|port| PortId(port as u16));
+            let ports: Vec<_> = ports.collect();
+            if !ports.is_empty() {
+                table.push(Route { prefix: nic.ip, length: 32, ports });
             }
         }
-        if next.is_empty() {
-            break;
-        }
-        frontier = next;
     }
-    distance
+    tables
 }
 
 impl NodePlan {

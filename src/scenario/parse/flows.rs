@@ -1,12 +1,9 @@
 //! `[[write]]`: what is sent.
 
-use std::collections::BTreeMap;
-
 use super::names::Names;
 use super::section::{Section, size};
 use crate::nic::Nic;
-use crate::scenario::topology::{distances, plan_links};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::Flow;
 
 /// The most bytes of one flow: both ends hold all of them in memory.
 const MAX_FLOW: u64 = 1 << 36;
@@ -42,18 +39,4 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<Flow> {
     }
     let (messages, depth) = (messages as u32, depth as u32);
     Some(Flow { from, to, bytes: bytes as u32, messages, one_qp: qp.unwrap_or(false), depth })
-}
-
-/// Refuses flows between NICs that no links join. Every NIC has its link.
-pub(super) fn check_reachable(scenario: &Scenario, sections: &[Section<'_>], names: &Names) {
-    let links = plan_links(scenario);
-    let mut by_receiver = BTreeMap::new();
-    for (flow, section) in scenario.flows.iter().zip(sections) {
-        let distance =
-            by_receiver.entry(flow.to).or_insert_with(|| distances(scenario, &links, flow.to));
-        if distance[flow.from].is_none() {
-            let (from, to) = (names.name(flow.from), names.name(flow.to));
-            section.refuse(&format!("no links lead from {from} to {to}; join them by a [[link]]"));
-        }
-    }
 }

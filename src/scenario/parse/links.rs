@@ -2,10 +2,12 @@
 
 use toml::de::DeValue;
 
+use super::Nodes;
 use super::names::Names;
 use super::section::{Section, size};
 use crate::config::{NicAttributes, RttTimestampMode};
-use crate::scenario::{LinkSpec, NicSpec};
+use crate::scenario::graph::Graph;
+use crate::scenario::{LinkSpec, NicSpec, SwitchSpec};
 use crate::units;
 use crate::wire::packet::{DATA_IP_OVERHEAD, ICRC, TSETH};
 
@@ -15,20 +17,30 @@ const MTUS: core::ops::RangeInclusive<u64> = 576..=65_535;
 /// The MTU when the file sets none and full packets need no more.
 const DEFAULT_MTU: u64 = 4_200;
 /// A link's number is part of its MAC addresses.
-const MAX_LINKS: usize = 1 << 16;
+pub(super) const MAX_LINKS: usize = 1 << 16;
+/// More than any switch that is built has; each port is an interface.
+pub(super) const MAX_PORTS: usize = 1_024;
 /// Bytes from which on a queue holds a control packet.
 const MIN_QUEUE: u64 = 64;
 const MAX_QUEUE: u64 = 1 << 40;
 
-/// Reads a link; `None` when one of its ends is nowhere. The MTU is 0 when the
-/// file sets none.
+/// The keys that [`read_properties`] reads.
+pub(super) const PROPERTIES: [&str; 4] = ["rate", "delay", "queue_limit", "mtu"];
+
+/// Reads a link; `None` when one of its ends is nowhere.
 pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<LinkSpec> {
-    section.allow_keys(&["ends", "rate", "delay", "queue_limit", "mtu"]);
+    section.allow_keys(&[&["ends"], &PROPERTIES[..]].concat());
+    let properties = read_properties(section);
+    Some(LinkSpec { ends: read_ends(section, names)?, ..properties })
+}
+
+/// Reads all of a link but its ends. The MTU is 0 when the file sets none.
+pub(super) fn read_properties(section: &Section<'_>) -> LinkSpec {
     let rate = section.optional("rate", "a rate with a unit, such as \"200 Gbps\"", |value| {
         units::parse_rate(value.as_str()?).ok()
     });
     let queue = "a size from 64 B to 1024 GiB, such as \"100 KB\"";
-    let spec = LinkSpec {
+    LinkSpec {
         ends: [0; 2],
         rate,
         delay: section.time("delay"),
@@ -37,8 +49,7 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<LinkSpec> {
         }),
         mtu: section.whole("mtu", *MTUS.start(), *MTUS.end()).unwrap_or(0) as u32,
         faults: Default::default(),
-    };
-    Some(LinkSpec { ends: read_ends(section, names)?, ..spec })
+    }
 }
 
 fn read_ends(section: &Section<'_>, names: &Names) -> Option<[usize; 2]> {
@@ -63,19 +74,57 @@ fn two_names<'a>(value: &'a DeValue<'a>) -> Option<[&'a str; 2]> {
     }
 }
 
-/// Every NIC has one port, so it is on one link.
-pub(super) fn check_ports(nics: &[(Section<'_>, NicSpec)], links: &[(Section<'_>, LinkSpec)]) {
+/// Refuses links and ports beyond what a lab can have, and NICs that cannot
+/// reach each other.
+pub(super) fn check(nodes: &Nodes<'_>, links: &[(Section<'_>, LinkSpec)]) {
     if let Some((section, _)) = links.get(MAX_LINKS) {
         section.refuse(&format!("is one too many: a scenario has at most {MAX_LINKS} links"));
+        return;
     }
-    for (node, (section, nic)) in nics.iter().enumerate() {
-        let count = links.iter().filter(|(_, link)| link.ends.contains(&node)).count();
+    let Nodes { nics, switches } = nodes;
+    let ends = links.iter().map(|(_, link)| link.ends);
+    let graph = Graph::new(nics.len(), nics.len() + switches.len(), ends);
+    check_ports(nodes, &graph);
+    check_reachable(nics, &graph);
+}
+
+/// Every NIC has one port, so it is on one link; a switch has its limit.
+fn check_ports(nodes: &Nodes<'_>, graph: &Graph) {
+    let Nodes { nics, switches } = nodes;
+    for (node, (section, NicSpec { name, .. })) in nics.iter().enumerate() {
+        let count = graph.ways(node).len();
         if count != 1 {
-            let name = &nic.name;
             section.refuse(&format!(
                 "NIC {name} is an end of {count} links; a NIC has one port, so give it one [[link]]"
             ));
         }
+    }
+    for (index, (section, SwitchSpec { name, .. })) in switches.iter().enumerate() {
+        let count = graph.ways(nics.len() + index).len();
+        if count > MAX_PORTS {
+            section.refuse(&format!(
+                "switch {name} is an end of {count} links; a switch has at most {MAX_PORTS} ports, so spread them over more switches"
+            ));
+        }
+    }
+}
+
+/// Refuses a lab in parts: names the first NIC of each part but the first one.
+// spec: SW-1
+fn check_reachable(nics: &[(Section<'_>, NicSpec)], graph: &Graph) {
+    let linked = |node: &usize| !graph.ways(*node).is_empty();
+    let mut left: Vec<usize> = (0..nics.len()).filter(linked).collect();
+    let mut first_part: Option<&str> = None;
+    while let Some(&node) = left.first() {
+        let (section, NicSpec { name, .. }) = &nics[node];
+        match first_part {
+            None => first_part = Some(name),
+            Some(first) => section.refuse(&format!(
+                "no links lead from NIC {name} to NIC {first}; join them by a [[link]], or make two scenarios of it"
+            )),
+        }
+        let distances = graph.distances(node);
+        left.retain(|other| distances[*other].is_none());
     }
 }
 

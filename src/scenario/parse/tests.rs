@@ -523,10 +523,36 @@ fn writes_that_cannot_be_are_refused() {
             "17: [[write]] qp = 'two': must be \"one\" or \"each\"",
         ]
     );
+}
+
+// spec: SW-1
+#[test]
+fn a_lab_in_parts_is_refused() {
     let apart = LAB.replace("ends = ['s', 'b']", "ends = ['r', 'b']\n[[switch]]\nname = 'r'");
     assert_eq!(
-        errors_of(&format!("{apart}[[write]]\nfrom = 'a'\nto = 'b'\nbytes = 1")),
-        ["13: [[write]] no links lead from a to b; join them by a [[link]]"]
+        errors_of(&apart),
+        [
+            "3: [[nic]] no links lead from NIC b to NIC a; join them by a [[link]], or make two scenarios of it"
+        ]
+    );
+}
+
+#[test]
+fn a_switch_has_so_many_ports() {
+    let host = |n| {
+        format!(
+            "[[nic]]\nname = 'n{n}'\nip = '10.1.{}.{}'\n[[link]]\nends = ['n{n}', 's']\n",
+            n / 256,
+            n % 256
+        )
+    };
+    let star = |hosts| LAB.to_owned() + &(2..hosts).map(host).collect::<String>();
+    assert!(read_text(&star(1_024)).is_ok());
+    assert_eq!(
+        errors_of(&star(1_025)),
+        [
+            "5: [[switch]] switch s is an end of 1025 links; a switch has at most 1024 ports, so spread them over more switches"
+        ]
     );
 }
 
