@@ -5,6 +5,7 @@ mod fault;
 mod graph;
 mod ideal;
 mod parse;
+mod shape;
 mod topology;
 
 use core::net::Ipv4Addr;

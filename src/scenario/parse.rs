@@ -4,13 +4,19 @@
 mod findings;
 mod flows;
 mod format;
+mod generate;
 mod links;
 mod names;
 mod nodes;
 mod section;
+mod traffic;
 
 #[cfg(test)]
+mod generate_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traffic_tests;
 
 use std::path::Path;
 
@@ -19,6 +25,7 @@ use toml::de::DeTable;
 
 use super::{Flow, LinkSpec, NicSpec, Scenario, SwitchSpec, fault};
 use crate::config::Profile;
+use generate::Generated;
 use nodes::Defaults;
 
 pub use findings::ScenarioError;
@@ -35,17 +42,19 @@ pub struct Overrides {
     pub seed: Option<u64>,
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "name",
     "profile",
     "seed",
     "nic_defaults",
     "switch_defaults",
+    "topology",
     "nic",
     "switch",
     "link",
     "fault",
     "write",
+    "traffic",
 ];
 
 /// Reads the scenario `text`; `file` is its file's name, for messages and as
@@ -65,7 +74,10 @@ pub fn parse(
     for error in &errors {
         findings.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()));
     }
-    let scenario = errors.is_empty().then(|| read(&table, file, overrides, &findings));
+    let scenario = match errors.is_empty() {
+        true => read(&table, file, overrides, &findings),
+        false => None,
+    };
     match scenario.filter(|_| findings.is_empty()) {
         Some(scenario) => Ok(scenario),
         None => Err(findings.into_sorted()),
@@ -86,21 +98,28 @@ fn read<'a>(
     file: &str,
     overrides: &Overrides,
     findings: &'a Findings<'a>,
-) -> Scenario {
+) -> Option<Scenario> {
     let top = Section::new("", table.span(), table.get_ref(), findings);
     top.allow_keys(&KEYS);
     let name = read_name(&top, file);
     let seed = top.whole("seed", 0, u64::MAX);
     let profile = read_profile(&top);
     let profile = overrides.profile.or(profile).unwrap_or_default();
-    let nodes = read_nodes(&top, profile, findings);
+    let defaults = Defaults::read(profile, &top);
+    // Without the generated nodes hardly a name in the file would be known.
+    let generated = match top.has("topology") {
+        true => Some(Generated::read(&top)?),
+        false => None,
+    };
+    let nodes = read_nodes(&top, &defaults, generated.as_ref(), findings);
     let names = Names::new(&nodes.nics, &nodes.switches);
-    let links = read_links(&top, &nodes, &names);
+    let links = read_links(&top, &nodes, generated.as_ref(), &names);
     nodes::check_switches(nodes.nics.len(), &nodes.switches, &links);
-    let flows = read_flows(&top, &names);
+    let seed = overrides.seed.or(seed).unwrap_or(1);
+    let flows = read_flows(&top, &names, seed);
     let mut scenario = Scenario {
         name,
-        seed: overrides.seed.or(seed).unwrap_or(1),
+        seed,
         profile,
         nics: parts(nodes.nics),
         switches: parts(nodes.switches),
@@ -108,7 +127,7 @@ fn read<'a>(
         flows,
     };
     format::give_to_switches(&scenario.nics, &mut scenario.switches);
-    scenario
+    Some(scenario)
 }
 
 fn parts<T>(read: Read<'_, T>) -> Vec<T> {
@@ -139,19 +158,16 @@ fn read_profile(top: &Section<'_>) -> Option<Profile> {
     top.optional("profile", &wanted, |value| Profile::from_name(value.as_str()?))
 }
 
-fn read_nodes<'a>(top: &Section<'a>, profile: Profile, findings: &Findings<'_>) -> Nodes<'a> {
-    let defaults = Defaults::read(profile, top);
-    let nics = top.each("nic").into_iter().enumerate().map(|(index, section)| {
-        let nic = defaults.nic(&section, index);
-        (section, nic)
-    });
-    let switches = top.each("switch").into_iter().map(|section| {
-        let switch = defaults.switch(&section);
-        (section, switch)
-    });
-    let (nics, switches): (Vec<_>, Vec<_>) = (nics.collect(), switches.collect());
-    if !top.has("nic") {
-        findings.add_general("there is no NIC; add a [[nic]] section for each".to_owned());
+fn read_nodes<'a>(
+    top: &Section<'a>,
+    defaults: &Defaults,
+    generated: Option<&Generated<'a>>,
+    findings: &Findings<'_>,
+) -> Nodes<'a> {
+    let (nics, switches) = (defaults.nics(top, generated), defaults.switches(top, generated));
+    if nics.is_empty() && !top.has("nic") {
+        let what = "there is no NIC; add a [[nic]] section for each, or a [topology]";
+        findings.add_general(what.to_owned());
     }
     nodes::check_unique(&nics, &switches);
     nodes::check_attributes(&nics);
@@ -160,17 +176,24 @@ fn read_nodes<'a>(top: &Section<'a>, profile: Profile, findings: &Findings<'_>) 
 }
 
 /// Reads the links, and the faults on them.
-fn read_links<'a>(top: &Section<'a>, nodes: &Nodes<'a>, names: &Names) -> Read<'a, LinkSpec> {
+fn read_links<'a>(
+    top: &Section<'a>,
+    nodes: &Nodes<'a>,
+    generated: Option<&Generated<'a>>,
+    names: &Names,
+) -> Read<'a, LinkSpec> {
     let sections = top.each("link");
     let all = sections.len();
     let links = sections.into_iter().filter_map(|section| {
         let link = links::read(&section, names)?;
         Some((section, link))
     });
-    let mut links: Vec<_> = links.collect();
+    let added: Vec<_> = links.collect();
     // Ends that are nowhere have been found already; they would look like
     // NICs without links and faults without links once more.
-    let complete = links.len() == all;
+    let complete = added.len() == all;
+    let mut links = generated.map_or_else(Vec::new, |lab| lab.links(nodes.nics.len()).collect());
+    links.extend(added);
     if complete {
         links::check(nodes, &links);
     }
@@ -181,6 +204,10 @@ fn read_links<'a>(top: &Section<'a>, nodes: &Nodes<'a>, names: &Names) -> Read<'
     links
 }
 
-fn read_flows(top: &Section<'_>, names: &Names) -> Vec<Flow> {
-    top.each("write").iter().filter_map(|section| flows::read(section, names)).collect()
+fn read_flows(top: &Section<'_>, names: &Names, seed: u64) -> Vec<Flow> {
+    let writes = top.each("write");
+    let writes = writes.iter().filter_map(|section| flows::read(section, names));
+    let mut flows: Vec<_> = writes.collect();
+    flows.extend(traffic::read(top, names, seed));
+    flows
 }

@@ -3,6 +3,7 @@
 use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
+use std::collections::BTreeSet;
 
 /// The longest piece of a file that a message repeats, in characters.
 const MAX_QUOTED: usize = 60;
@@ -78,9 +79,12 @@ impl<'a> Findings<'a> {
         self.found.borrow().is_empty()
     }
 
-    /// Everything that was found, in the order of the file.
+    /// Everything that was found, in the order of the file. What many nodes or
+    /// links have from one section is said once.
     pub fn into_sorted(self) -> Vec<ScenarioError> {
         let mut found = self.found.into_inner();
+        let mut said = BTreeSet::new();
+        found.retain(|error| said.insert(error.clone()));
         found.sort_by_key(|error| error.line);
         found
     }

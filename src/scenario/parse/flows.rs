@@ -12,11 +12,25 @@ const MAX_MESSAGES: u64 = 1 << 20;
 /// How many messages are posted ahead when the file does not say.
 const DEFAULT_DEPTH: u64 = 128;
 
+/// The keys that [`read_properties`] reads.
+pub(super) const PROPERTIES: [&str; 4] = ["bytes", "messages", "qp", "depth"];
+
 /// Reads a flow; `None` when one of its ends or its size is not there.
-// spec: WL-1, W-8
+// spec: WL-1
 pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<Flow> {
-    section.allow_keys(&["from", "to", "bytes", "messages", "qp", "depth"]);
+    section.allow_keys(&[&["from", "to"], &PROPERTIES[..]].concat());
     let ends = (names.nic(section, "from"), names.nic(section, "to"));
+    let properties = read_properties(section);
+    let ((Some(from), Some(to)), Some(properties)) = (ends, properties) else { return None };
+    if from == to {
+        section.refuse_key("to", "a NIC does not send to itself; name another NIC");
+    }
+    Some(Flow { from, to, ..properties })
+}
+
+/// Reads all of a flow but its ends; `None` when its size is not there.
+// spec: WL-1, W-8
+pub(super) fn read_properties(section: &Section<'_>) -> Option<Flow> {
     let wanted = "a size of at most 2 GiB, such as \"64 MiB\"";
     let bytes = section.required("bytes", wanted, |value| {
         size(value).filter(|bytes| *bytes <= u64::from(Nic::MAX_MESSAGE))
@@ -28,15 +42,13 @@ pub(super) fn read(section: &Section<'_>, names: &Names) -> Option<Flow> {
         _ => None,
     });
     let depth = section.whole("depth", 1, MAX_MESSAGES).unwrap_or(DEFAULT_DEPTH);
-    let ((Some(from), Some(to)), Some(bytes)) = (ends, bytes) else { return None };
-    if from == to {
-        section.refuse_key("to", "a NIC does not send to itself; name another NIC");
-    }
+    let bytes = bytes?;
     if bytes * messages > MAX_FLOW {
         section.refuse(&format!(
             "{messages} messages of {bytes} bytes are more than the {MAX_FLOW} bytes of one flow; send fewer or smaller ones"
         ));
     }
     let (messages, depth) = (messages as u32, depth as u32);
-    Some(Flow { from, to, bytes: bytes as u32, messages, one_qp: qp.unwrap_or(false), depth })
+    let one_qp = qp.unwrap_or(false);
+    Some(Flow { from: 0, to: 0, bytes: bytes as u32, messages, one_qp, depth })
 }

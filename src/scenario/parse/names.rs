@@ -1,6 +1,6 @@
 //! Nodes by their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::list;
 use super::section::Section;
@@ -45,6 +45,30 @@ impl Names {
             section.refuse_key(key, &format!("no NIC of that name; the NICs are {known}"));
         }
         found
+    }
+
+    /// The NICs that the list at `key` names, each once.
+    pub fn nics(&self, section: &Section<'_>, key: &str) -> Option<Vec<usize>> {
+        let wanted = "a list of names of NICs, each once, such as [\"a\", \"b\"]";
+        let names: Vec<&str> = section.optional(key, wanted, |value| {
+            let names = value.as_array()?.iter().map(|name| name.get_ref().as_str());
+            let names = names.collect::<Option<Vec<_>>>()?;
+            (names.iter().collect::<BTreeSet<_>>().len() == names.len()).then_some(names)
+        })?;
+        let number = |name: &&str| self.find(name).filter(|number| *number < self.nics.len());
+        let found: Vec<_> = names.iter().map(number).collect();
+        if let Some(index) = found.iter().position(Option::is_none) {
+            let known = list(self.nics.iter().map(String::as_str));
+            let name = names[index];
+            let what = format!("\"{name}\": no NIC of that name; the NICs are {known}");
+            section.refuse_key(key, &what);
+        }
+        found.into_iter().collect()
+    }
+
+    /// How many NICs there are.
+    pub fn nic_count(&self) -> usize {
+        self.nics.len()
     }
 
     /// The number of the node of this name.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use super::findings::list;
+use super::generate::Generated;
 use super::section::Section;
 use crate::config::{
     NIC_ATTRIBUTES, NicAttributes, Problem, Profile, SWITCH_ATTRIBUTES, SwitchAttributes, Table,
@@ -53,8 +54,8 @@ impl Defaults {
         Self { nic, switch }
     }
 
-    /// The NIC number `index` of the file.
-    pub fn nic(&self, section: &Section<'_>, index: usize) -> NicSpec {
+    /// The NIC of a section, with the address `ip` when it gives none.
+    fn nic(&self, section: &Section<'_>, ip: Ipv4Addr) -> NicSpec {
         section.allow_keys(&["name", "ip", "attributes"]);
         let mut attributes = self.nic.clone();
         if let Some(section) = section.inner("attributes") {
@@ -62,19 +63,94 @@ impl Defaults {
         }
         NicSpec {
             name: read_name(section),
-            ip: section.optional("ip", ADDRESS, read_address).unwrap_or(default_address(index)),
+            ip: section.optional("ip", ADDRESS, read_address).unwrap_or(ip),
             attributes,
         }
     }
 
-    /// A switch of the file.
-    pub fn switch(&self, section: &Section<'_>) -> SwitchSpec {
+    /// The switch of a section.
+    fn switch(&self, section: &Section<'_>) -> SwitchSpec {
         section.allow_keys(&["name", "attributes"]);
         let mut attributes = self.switch.clone();
         if let Some(section) = section.inner("attributes") {
             set_attributes(&section, &SWITCH_ATTRIBUTES, &mut attributes);
         }
         SwitchSpec { name: read_name(section), attributes }
+    }
+
+    /// All NICs: those that are generated, each as a section of its name may
+    /// change it, then those of the other sections.
+    pub fn nics<'a>(
+        &self,
+        top: &Section<'a>,
+        generated: Option<&Generated<'a>>,
+    ) -> Vec<(Section<'a>, NicSpec)> {
+        let mut sections = Sections::of(top, "nic");
+        let mut nics = Vec::new();
+        if let Some(generated) = generated {
+            nics.extend(generated.hosts().map(|(name, ip)| match sections.take(name) {
+                Some(section) => (section.clone(), self.nic(&section, ip)),
+                None => {
+                    let attributes = self.nic.clone();
+                    (generated.section.clone(), NicSpec { name: name.to_owned(), ip, attributes })
+                }
+            }));
+        }
+        let first = if generated.is_some() { ADDED_BLOCK } else { FIRST_BLOCK };
+        nics.extend(sections.left.into_iter().flatten().enumerate().map(|(index, section)| {
+            let nic = self.nic(&section, default_address(first, index));
+            (section, nic)
+        }));
+        nics
+    }
+
+    /// All switches in the same order.
+    pub fn switches<'a>(
+        &self,
+        top: &Section<'a>,
+        generated: Option<&Generated<'a>>,
+    ) -> Vec<(Section<'a>, SwitchSpec)> {
+        let mut sections = Sections::of(top, "switch");
+        let mut switches = Vec::new();
+        if let Some(generated) = generated {
+            switches.extend(generated.switches().map(|name| match sections.take(name) {
+                Some(section) => (section.clone(), self.switch(&section)),
+                None => {
+                    let attributes = self.switch.clone();
+                    (generated.section.clone(), SwitchSpec { name: name.to_owned(), attributes })
+                }
+            }));
+        }
+        switches.extend(sections.left.into_iter().flatten().map(|section| {
+            let switch = self.switch(&section);
+            (section, switch)
+        }));
+        switches
+    }
+}
+
+/// The sections of all NICs, or of all switches, until each has become a node.
+struct Sections<'a> {
+    left: Vec<Option<Section<'a>>>,
+    by_name: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Sections<'a> {
+    fn of(top: &Section<'a>, key: &str) -> Self {
+        let left = top.each(key);
+        let mut by_name = BTreeMap::new();
+        for (index, section) in left.iter().enumerate() {
+            if let Some(name) = section.value("name").and_then(|name| name.get_ref().as_str()) {
+                by_name.entry(name).or_insert(index);
+            }
+        }
+        Self { left: left.into_iter().map(Some).collect(), by_name }
+    }
+
+    /// Takes the first section about the node `name`.
+    fn take(&mut self, name: &str) -> Option<Section<'a>> {
+        let index = self.by_name.remove(name)?;
+        self.left[index].take()
     }
 }
 
@@ -110,10 +186,15 @@ fn read_address(value: &DeValue<'_>) -> Option<Ipv4Addr> {
     one_host.then_some(address)
 }
 
-/// 10.0.0.1 to 10.0.0.254, then 10.0.1.1 and so on.
-fn default_address(index: usize) -> Ipv4Addr {
+/// Where addresses start that a file does not give: 10.0.0.1, and 10.255.0.1
+/// beside generated NICs.
+const FIRST_BLOCK: u32 = 0x0a00_0000;
+const ADDED_BLOCK: u32 = 0x0aff_0000;
+
+/// The first 254 addresses of `first`, then those of the next 256, and so on.
+fn default_address(first: u32, index: usize) -> Ipv4Addr {
     let (block, host) = (index as u32 / 254, index as u32 % 254 + 1);
-    Ipv4Addr::from_bits(0x0a00_0000 | block << 8 | host)
+    Ipv4Addr::from_bits(first + (block << 8) + host)
 }
 
 /// Refuses attributes of NICs that do not go together.
@@ -168,7 +249,14 @@ pub(super) fn check_unique(
     let nic_names = nics.iter().map(|(section, nic)| (section, &nic.name));
     for (section, name) in nic_names.chain(switches.iter().map(|(s, switch)| (s, &switch.name))) {
         if names.insert(name, ()).is_some() && !name.is_empty() {
-            section.refuse_key("name", "another node has this name; give each node its own");
+            match section.has("name") {
+                true => {
+                    section.refuse_key("name", "another node has this name; give each node its own")
+                }
+                false => section.refuse(&format!(
+                    "makes a node {name}, and another has this name; rename that one"
+                )),
+            }
         }
         if name == MERGED {
             section.refuse_key("name", "the merged capture has this name; choose another");

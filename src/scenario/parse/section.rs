@@ -11,6 +11,7 @@ use crate::units;
 
 /// One table of the file. Every value that is not as wanted becomes a finding
 /// and reads as absent, so that reading goes on.
+#[derive(Clone)]
 pub(in crate::scenario) struct Section<'a> {
     /// As the file spells its header: `[[link]]`.
     pub title: String,

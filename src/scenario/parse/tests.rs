@@ -23,13 +23,13 @@ ends = ['a', 's']
 ends = ['s', 'b']
 ";
 
-fn read_text(text: &str) -> Result<Scenario, Vec<String>> {
+pub(super) fn read_text(text: &str) -> Result<Scenario, Vec<String>> {
     parse(text, "labs/x.toml", &Overrides::default())
         .map_err(|errors| errors.iter().map(|error| error.to_string()).collect())
 }
 
 /// The messages for `text`, without the file's name.
-fn errors_of(text: &str) -> Vec<String> {
+pub(super) fn errors_of(text: &str) -> Vec<String> {
     let errors = read_text(text).expect_err("the text is wrong");
     errors.iter().map(|e| e.strip_prefix("labs/x.toml:").unwrap().trim().to_owned()).collect()
 }
@@ -176,7 +176,7 @@ fn unknown_keys_are_named_with_what_is_known() {
     assert_eq!(
         errors_of(&format!("sed = 1\n{LAB}")),
         [
-            "1: unknown key `sed`; correct or remove it: the keys here are name, profile, seed, nic_defaults, switch_defaults, nic, switch, link, fault, write"
+            "1: unknown key `sed`; correct or remove it: the keys here are name, profile, seed, nic_defaults, switch_defaults, topology, nic, switch, link, fault, write, traffic"
         ]
     );
     let found = errors_of(&format!("[nic_defaults]\nmss = 1\n[switch_defaults]\nFoo = 1\n{LAB}"));
@@ -572,7 +572,7 @@ fn everything_wrong_is_found_at_once_in_the_order_of_the_file() {
             "7: [[write]] `bytes` is missing: it must be a size of at most 2 GiB, such as \"64 MiB\"",
         ]
     );
-    assert_eq!(errors_of(""), ["there is no NIC; add a [[nic]] section for each"]);
+    assert_eq!(errors_of(""), ["there is no NIC; add a [[nic]] section for each, or a [topology]"]);
     assert_eq!(
         errors_of(
             "nic_defaults = 5\n[[nic]]\nname = 'a'\n[[nic]]\nname = 'b'\n[[link]]\nends = ['a', 'b']\n"
