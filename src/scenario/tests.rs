@@ -99,6 +99,29 @@ fn ideal_time_counts_timestamp_and_icrc() {
     assert_eq!(found, [Some(Duration::from_ps(wire * 80 + rest))]);
 }
 
+// Four flows from each leaf share four ways to the other one, so no link has more
+// to carry than a NIC's: 256 packets of 4,174 bytes at 20 ps a byte. Then three
+// links' serialization of a full packet, four of an ACK, and the delays.
+// spec: RC-9
+#[test]
+fn ideal_time_of_flows_that_are_spread_over_equal_ways() {
+    let fabric = read(include_str!("../../scenarios/leaf-spine-8.toml"));
+    let busy = (1_048_576 + 256 * 78) * 20;
+    let rest = 3 * 4_174 * 20 + 4 * 62 * 20 + 2 * (100_000 + 500_000 + 500_000 + 100_000);
+    assert_eq!(ideals(&fabric), [Some(Duration::from_ps(busy + rest)); 8]);
+}
+
+// Three flows of one leaf over two ways: each way has one and a half to carry.
+// spec: RC-9
+#[test]
+fn ideal_time_where_the_fabric_is_the_narrow_place() {
+    let text = "[nic_defaults]\nMSS = 1000\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+                hosts_per_leaf = 3\n[traffic]\nkind = 'permutation'\nshift = 3\nbytes = 100000\n";
+    let busy = 3 * 100 * 1_078 / 2 * 20;
+    let rest = 3 * 1_078 * 20 + 4 * 62 * 20 + 2_400_000;
+    assert_eq!(ideals(&read(text)), [Some(Duration::from_ps(busy + rest)); 6]);
+}
+
 // spec: RC-9
 #[test]
 fn nothing_is_ideal_where_nothing_is_paced() {
