@@ -12,6 +12,7 @@ mod output;
 mod run;
 mod scenario;
 mod table;
+mod topology;
 
 use std::process::ExitCode;
 
@@ -45,6 +46,8 @@ enum Command {
     Fault(fault::Args),
     /// List the attributes of NICs and switches: what can be set, and to what.
     Attributes(attributes::Args),
+    /// Show who is joined to whom in a scenario.
+    Topology(topology::Args),
 }
 
 impl Command {
@@ -56,6 +59,7 @@ impl Command {
             Self::Ctl(args) => ctl::run(args),
             Self::Fault(args) => fault::run(args),
             Self::Attributes(args) => attributes::run(args),
+            Self::Topology(args) => topology::run(args),
         }
     }
 }
