@@ -4,6 +4,7 @@
 mod bench;
 mod demo;
 mod ends;
+mod fabric;
 mod forge;
 mod input;
 mod live;
