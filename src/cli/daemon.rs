@@ -10,7 +10,7 @@ use super::notice::notice;
 use super::number::{number, number32};
 use super::scenario::ScenarioArgs;
 use mrc_lab::capture::CaptureSummary;
-use mrc_lab::daemon::{Daemon, Options, Role};
+use mrc_lab::daemon::{Daemon, Group, Options, Role, Stopper};
 use mrc_lab::lab::drop_capabilities_but_net_raw;
 
 /// Options of `mrc nic`.
@@ -115,20 +115,28 @@ impl CommonArgs {
 }
 
 /// Runs a daemon until it is told to stop.
-// spec: REL-9
-pub fn run<N: Role>(start: Start<'_>) -> Result<(), Failure> {
+pub fn run<N: Role + 'static>(start: Start<'_>) -> Result<(), Failure> {
     let scenario = start.scenario.read()?;
-    let daemon = Daemon::<N>::open(&scenario, &start.options)?;
+    let mut group = Group::default();
+    group.add(Daemon::<N>::open(&scenario, &start.options)?);
+    run_group(group)
+}
+
+/// Runs daemons, whose sockets are open, until they are told to stop.
+// spec: REL-9
+fn run_group(group: Group) -> Result<(), Failure> {
     drop_capabilities_but_net_raw().context("dropping capabilities")?;
     // Threads start here: they have no more capabilities than this one.
-    let stopper = daemon.stopper();
-    ctrlc::set_handler(move || stopper.stop()).context("setting a signal handler")?;
+    let stoppers = group.stoppers();
+    ctrlc::set_handler(move || stoppers.iter().for_each(Stopper::stop))
+        .context("setting a signal handler")?;
     let mut out = io::stdout();
-    writeln!(out, "ready {}", daemon.description())
+    group
+        .descriptions()
+        .try_for_each(|who| writeln!(out, "ready {who}"))
         .and_then(|()| out.flush())
         .context("writing to standard output")?;
-    if let Some(capture) = daemon.run()? {
-        let CaptureSummary { packets, dropped } = capture;
+    for CaptureSummary { packets, dropped } in group.run()? {
         notice(format_args!("captured {packets} frames, left out {dropped}"));
     }
     Ok(())

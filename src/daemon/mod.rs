@@ -16,6 +16,7 @@ mod connection;
 mod error;
 mod events;
 mod faults;
+mod group;
 mod nic;
 mod ports;
 pub mod protocol;
@@ -28,6 +29,7 @@ mod switch;
 
 pub use client::{Client, ClientError};
 pub use error::DaemonError;
+pub use group::Group;
 pub use role::Role;
 pub use run::{DEFAULT_TDF, Daemon, Options, Stopper};
 pub use socket::check_socket_path;

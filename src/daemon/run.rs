@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use mio::{Token, Waker};
 use super::error::DaemonError;
 use super::events::{EventLog, LogSink, SharedLog};
 use super::faults::FaultDesk;
+use super::group::Member;
 use super::ports;
 use super::protocol::{CaptureReport, Request, Response};
 use super::report::report;
@@ -71,8 +73,8 @@ pub(super) struct Identity {
     pub(super) packet_time: Option<Duration>,
 }
 
-/// A daemon that is ready to run: its sockets are open. Drop privileges before
-/// [`Daemon::run`], which starts a thread when there is a capture.
+/// A daemon that is ready to run: its sockets are open. A
+/// [`Group`](super::Group) runs it.
 pub struct Daemon<N> {
     identity: Identity,
     description: String,
@@ -175,30 +177,6 @@ impl<N: Role> Daemon<N> {
         })
     }
 
-    /// Who this is, in one line: `nic a 10.0.0.1 control PATH tdf 1000 ...`.
-    pub fn description(&self) -> &str {
-        &self.description
-    }
-
-    /// What ends the run.
-    pub fn stopper(&self) -> Stopper {
-        self.stopper.clone()
-    }
-
-    /// Runs until stopped; tells how the capture went when there was one.
-    ///
-    /// # Errors
-    /// When the host fails the event loop, or the capture is not complete.
-    pub fn run(mut self) -> Result<Option<CaptureSummary>, DaemonError> {
-        self.start_capture().map_err(DaemonError::io("starting the capture"))?;
-        while !self.stopper.is_stopped() {
-            self.turn().map_err(DaemonError::io("waiting"))?;
-        }
-        self.server.finish();
-        let capture = self.capture.as_ref().map(PortCapture::finish);
-        capture.transpose().map_err(DaemonError::CaptureLost)
-    }
-
     // spec: RC-6, RC-7
     fn start_capture(&mut self) -> io::Result<()> {
         let Some((file, info)) = self.capture_file.take() else { return Ok(()) };
@@ -210,11 +188,37 @@ impl<N: Role> Daemon<N> {
         self.capture = Some(capture);
         Ok(())
     }
+}
 
-    fn turn(&mut self) -> io::Result<()> {
+impl<N: Role> Member for Daemon<N> {
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    fn poll_fd(&self) -> RawFd {
+        self.event_loop.as_raw_fd()
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        self.event_loop.deadline_ns()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.event_loop.is_ready()
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        self.start_capture()
+    }
+
+    fn turn(&mut self, something_happened: bool) -> io::Result<bool> {
         let Self { event_loop, faults, server, log, identity, capture, stopper, ready, .. } = self;
         let events_before = log.borrow().end();
-        event_loop.turn()?;
+        event_loop.turn_at_once(something_happened)?;
         ready.extend(event_loop.events());
         ready.drain(..).for_each(|token| server.on_ready(token));
         let busy = server.turn(log, &mut |request| match request {
@@ -240,7 +244,15 @@ impl<N: Role> Daemon<N> {
         if log.borrow().end() != events_before {
             N::forget_events(event_loop);
         }
-        if busy { stopper.waker.wake() } else { Ok(()) }
+        if busy {
+            stopper.waker.wake()?;
+        }
+        Ok(!stopper.is_stopped())
+    }
+
+    fn finish(&mut self) -> io::Result<Option<CaptureSummary>> {
+        self.server.finish();
+        self.capture.as_ref().map(PortCapture::finish).transpose()
     }
 }
 

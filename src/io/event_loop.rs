@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use mio::{Registry, Token, Waker};
@@ -170,7 +171,44 @@ impl<N: Node> EventLoop<N> {
     /// Those of epoll and timerfd, which have none in normal operation. Errors
     /// of a socket are counted, not returned.
     pub fn turn(&mut self) -> io::Result<()> {
-        self.wait()?;
+        let (deadline_ns, can_send) = (self.deadline_ns(), self.can_send());
+        let Self { ports, waiter, .. } = self;
+        waiter.wait(deadline_ns, || can_send || ports.iter().any(Port::has_frames))?;
+        self.work()
+    }
+
+    /// A [`turn`](Self::turn) that does not wait, for a caller who waits for
+    /// several event loops at once: until one [is ready](Self::is_ready), or
+    /// its [deadline](Self::deadline_ns) comes, or its file descriptor is
+    /// readable, which it tells with `something_happened`.
+    ///
+    /// # Errors
+    /// As for [`turn`](Self::turn).
+    pub fn turn_at_once(&mut self, something_happened: bool) -> io::Result<()> {
+        self.waiter.look(something_happened)?;
+        self.work()
+    }
+
+    /// When the next turn is due, in nanoseconds of CLOCK_MONOTONIC; `None`
+    /// when only frames or events bring one on.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.driver.next_deadline().map(|at| self.clock.to_monotonic_ns(at))
+    }
+
+    /// Whether there are frames to receive or to send.
+    pub fn is_ready(&self) -> bool {
+        self.can_send() || self.ports.iter().any(Port::has_frames)
+    }
+
+    fn can_send(&self) -> bool {
+        let Self { driver, ports, .. } = self;
+        driver.has_outgoing()
+            && ports.iter().zip(0..).any(|(port, index)| {
+                !port.is_blocked() && !driver.outgoing(PortId(index)).is_empty()
+            })
+    }
+
+    fn work(&mut self) -> io::Result<()> {
         self.driver.advance(self.clock.now());
         self.send()?;
         self.receive();
@@ -186,17 +224,6 @@ impl<N: Node> EventLoop<N> {
     pub fn report(&mut self) -> io::Result<IoReport> {
         let ports = self.ports.iter_mut().map(Port::report).collect::<io::Result<_>>()?;
         Ok(IoReport { lateness: self.lateness.clone(), ports })
-    }
-
-    fn wait(&mut self) -> io::Result<()> {
-        let Self { driver, ports, clock, waiter, .. } = self;
-        let deadline_ns = driver.next_deadline().map(|at| clock.to_monotonic_ns(at));
-        let can_send = ports
-            .iter()
-            .zip(0..)
-            .any(|(port, index)| !port.is_blocked() && !driver.outgoing(PortId(index)).is_empty());
-        waiter.wait(deadline_ns, || can_send || ports.iter().any(Port::has_frames))?;
-        Ok(())
     }
 
     /// Hands frames to the kernel, up to the limit of a turn.
@@ -248,6 +275,12 @@ impl<N: Node> EventLoop<N> {
 /// The ports `first`, `first + 1` and so on, each once.
 fn in_turns(first: usize, ports: usize) -> impl Iterator<Item = usize> {
     (first..ports).chain(0..first.min(ports))
+}
+
+impl<N> AsRawFd for EventLoop<N> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.waiter.as_raw_fd()
+    }
 }
 
 impl<N> fmt::Debug for EventLoop<N> {

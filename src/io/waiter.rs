@@ -12,7 +12,7 @@
 
 use core::fmt;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -113,9 +113,7 @@ impl Waiter {
         deadline_ns: Option<u64>,
         mut ready: impl FnMut() -> bool,
     ) -> io::Result<Woken> {
-        self.events.clear();
-        let unpolled_ns = monotonic_ns().saturating_sub(self.polled_at_ns);
-        if unpolled_ns >= POLL_EVERY_NS && self.poll_events(Some(Duration::ZERO))? {
+        if self.look(false)? {
             return Ok(Woken::Event);
         }
         loop {
@@ -126,6 +124,20 @@ impl Waiter {
                 return Ok(Woken::Event);
             }
         }
+    }
+
+    /// Collects events without waiting, when it is time to or when something is
+    /// known to have happened; tells whether there are any for the caller.
+    ///
+    /// # Errors
+    /// Those of epoll, which has none in normal operation.
+    pub fn look(&mut self, something_happened: bool) -> io::Result<bool> {
+        self.events.clear();
+        let unpolled_ns = monotonic_ns().saturating_sub(self.polled_at_ns);
+        if something_happened || unpolled_ns >= POLL_EVERY_NS {
+            return self.poll_events(Some(Duration::ZERO));
+        }
+        Ok(false)
     }
 
     /// Sleeps until shortly before the deadline or until something happens;
@@ -165,6 +177,14 @@ fn spin(deadline_ns: Option<u64>, ready: &mut impl FnMut() -> bool) -> Option<Wo
             _ => yields += 1,
         }
         thread::yield_now();
+    }
+}
+
+/// Readable when something happened that this waiter watches: a waiter can be
+/// watched by another one.
+impl AsRawFd for Waiter {
+    fn as_raw_fd(&self) -> RawFd {
+        self.poll.as_raw_fd()
     }
 }
 
