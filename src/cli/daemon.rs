@@ -124,7 +124,7 @@ pub fn run<N: Role + 'static>(start: Start<'_>) -> Result<(), Failure> {
 
 /// Runs daemons, whose sockets are open, until they are told to stop.
 // spec: REL-9
-fn run_group(group: Group) -> Result<(), Failure> {
+pub fn run_group(group: Group) -> Result<(), Failure> {
     drop_capabilities_but_net_raw().context("dropping capabilities")?;
     // Threads start here: they have no more capabilities than this one.
     let stoppers = group.stoppers();

@@ -6,6 +6,7 @@ mod daemon;
 mod failure;
 mod fault;
 mod hold;
+mod nodes;
 mod notice;
 mod number;
 mod output;
@@ -40,6 +41,9 @@ enum Command {
     Nic(daemon::NicArgs),
     /// Run a switch of a scenario in this network namespace.
     Switch(daemon::SwitchArgs),
+    /// Run nodes of a lab in one process: `mrc run` and `mrc lab up` start these.
+    #[command(hide = true)]
+    Nodes(nodes::Args),
     /// Ask a running NIC or switch over its control socket.
     Ctl(ctl::Args),
     /// Let the links of a running lab go wrong.
@@ -56,6 +60,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Nic(args) => daemon::run::<Nic>(args.options()),
             Self::Switch(args) => daemon::run::<Switch>(args.options()),
+            Self::Nodes(args) => nodes::run(args),
             Self::Ctl(args) => ctl::run(args),
             Self::Fault(args) => fault::run(args),
             Self::Attributes(args) => attributes::run(args),

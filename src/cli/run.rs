@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::mem;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,8 +17,8 @@ use super::notice::notice;
 use super::number::number32;
 use super::scenario::{SourceArgs, read};
 use mrc_lab::config::Profile;
-use mrc_lab::lab::LabError;
 use mrc_lab::lab::run::{PreparedRun, RunError, RunPlan, auto_tdf};
+use mrc_lab::lab::{LabError, Processes, share_out};
 use mrc_lab::record::Clock;
 use mrc_lab::scenario::{Scenario, Topology};
 use mrc_lab::time::Duration;
@@ -39,6 +40,10 @@ pub struct Args {
     /// thousands as this machine's cores need.
     #[arg(long, value_name = "N", default_value = "auto", value_parser = tdf)]
     tdf: Tdf,
+    /// How many processes run the nodes in the wall clock: a number, `each` for
+    /// one a node, or `auto`: one a node, or one a core where those are fewer.
+    #[arg(long, value_name = "N", default_value = "auto", value_parser = Processes::from_str)]
+    processes: Processes,
     /// The folder for captures, records and run.json [default: out/NAME-CLOCK].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -101,6 +106,7 @@ impl Args {
         Ok(RunPlan {
             clock: self.clock,
             tdf,
+            shares: share_out(&Topology::new(&scenario), self.processes, cores()),
             out,
             captures: !self.no_captures,
             snap_len: self.snaplen,
@@ -114,10 +120,7 @@ impl Args {
     // spec: TIME-3
     fn tdf_for(&self, scenario: &Scenario) -> Result<u32, Failure> {
         match (self.clock, self.tdf) {
-            (Clock::Wall, Tdf::Auto) => {
-                let cores = thread::available_parallelism().map_or(1, usize::from);
-                Ok(auto_tdf(scenario, &Topology::new(scenario), cores))
-            }
+            (Clock::Wall, Tdf::Auto) => Ok(auto_tdf(scenario, &Topology::new(scenario), cores())),
             (Clock::Wall, Tdf::Given(tdf)) if tdf != 1 && scenario.profile == Profile::Native => {
                 Err(Failure::bad_input(format!(
                     "--tdf {tdf}: the native profile runs at the host's own speed, TDF 1; leave \
@@ -141,6 +144,11 @@ impl Args {
             }
         }
     }
+}
+
+/// How many cores this process may use.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs a scenario and prints what came of it.
@@ -179,11 +187,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What runs, and where to look.
-// spec: TIME-3
+// spec: TIME-3, TIME-5
 fn announce(plan: &RunPlan) -> String {
     let bytes = plan.scenario.flows.iter().map(|f| u64::from(f.bytes) * u64::from(f.messages));
     let slowed = match plan.clock {
-        Clock::Wall => format!(", TDF {}", plan.tdf),
+        Clock::Wall => {
+            let nodes = plan.scenario.nics.len() + plan.scenario.switches.len();
+            format!(", TDF {}, {nodes} nodes in {} processes", plan.tdf, plan.shares.len())
+        }
         Clock::Exact | Clock::ExactWires => String::new(),
     };
     format!(

@@ -21,6 +21,7 @@
 //! ```
 
 mod assemble;
+mod daemons;
 mod error;
 mod ip;
 mod namespace;
@@ -32,6 +33,7 @@ mod sys;
 mod wires;
 
 pub use assemble::network_plan;
+pub use daemons::{NodesOptions, OpenError, Processes, open_nodes, share_out};
 pub use error::LabError;
 pub use namespace::{InterfaceCounters, NamespaceHandle};
 pub use network::Network;

@@ -163,7 +163,7 @@ impl NetworkPlan {
     }
 
     /// The interface names of each link's two ends: `mrc` and the number of the
-    /// node's links before this one. At most 13 characters, of the kernel's 15.
+    /// node's links before this one.
     pub fn interface_names(&self) -> Vec<[String; 2]> {
         let mut ports: BTreeMap<&str, u32> = BTreeMap::new();
         let mut names = Vec::with_capacity(self.links.len());
@@ -171,7 +171,7 @@ impl NetworkPlan {
             names.push(link.ends.each_ref().map(|end| {
                 let port = ports.entry(&end.node).or_default();
                 *port += 1;
-                format!("mrc{}", *port - 1)
+                interface_name(*port - 1)
             }));
         }
         names
@@ -198,6 +198,12 @@ impl NetworkPlan {
         }
         Ok(())
     }
+}
+
+/// The name of a node's interface at port number `port`: at most 13 characters,
+/// of the kernel's 15.
+pub(super) fn interface_name(port: u32) -> String {
+    format!("mrc{port}")
 }
 
 fn is_valid_name(name: &str) -> bool {

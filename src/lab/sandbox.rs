@@ -72,6 +72,16 @@ impl Sandbox {
     // spec: REL-10
     pub fn spawn_in(&self, namespace: &NamespaceHandle, mut command: Command) -> io::Result<Child> {
         sys::start_in_namespace(&mut command, namespace.as_fd());
+        self.spawn(command)
+    }
+
+    /// Starts `command` in the sandbox, in no node. The child is killed when
+    /// the calling thread ends, so call this from one that lasts.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    // spec: REL-10
+    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
         sys::die_with_parent(&mut command);
         command.spawn()
     }

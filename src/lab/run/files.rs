@@ -73,6 +73,11 @@ impl RunFiles {
         }
     }
 
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The scenario as it was read, for the run's daemons and for a repetition.
     pub fn scenario(&self) -> PathBuf {
         self.dir.join("scenario.toml")
@@ -111,7 +116,12 @@ impl RunFiles {
 
     /// The capture of a node's link.
     pub fn capture(&self, node: &str) -> PathBuf {
-        self.dir.join(format!("{node}.pcapng"))
+        Self::capture_in(&self.dir, node)
+    }
+
+    /// The capture of a node's link in the folder `dir`.
+    pub fn capture_in(dir: &Path, node: &str) -> PathBuf {
+        dir.join(format!("{node}.pcapng"))
     }
 
     /// All captures in one.
@@ -119,14 +129,19 @@ impl RunFiles {
         self.dir.join("merged.pcapng")
     }
 
-    /// What a node's daemon said.
-    pub fn log(&self, node: &str) -> PathBuf {
-        self.dir.join(format!("{node}.log"))
+    /// What a process of this name said.
+    pub fn log(&self, process: &str) -> PathBuf {
+        self.dir.join(format!("{process}.log"))
     }
 
     /// A node's control socket.
     pub fn control(&self, node: &str) -> PathBuf {
-        self.dir.join(format!("{node}{SOCKET}"))
+        Self::control_in(&self.dir, node)
+    }
+
+    /// A node's control socket in the folder `dir`.
+    pub fn control_in(dir: &Path, node: &str) -> PathBuf {
+        dir.join(format!("{node}{SOCKET}"))
     }
 
     /// The control sockets in a run's folder, by the names of their nodes.
@@ -228,6 +243,7 @@ mod tests {
             scenario_text: TEXT.to_owned(),
             clock,
             tdf: 1,
+            shares: Vec::new(),
             out,
             captures: true,
             snap_len: 0,

@@ -15,12 +15,14 @@ use crate::record::{Clock, Fidelity, FlowDigests, FlowSummary, NetworkCounts, Ru
 use crate::scenario::{Scenario, Topology, ideal_times};
 use crate::sim::CarryError;
 use crate::time::Duration;
+use crate::trace::NodeId;
 use crate::workload::FlowResult;
 
 use super::error::LabError;
 use network::LabNetwork;
 
 pub use files::RunFiles;
+pub(super) use files::unix_now;
 pub use tdf::auto_tdf;
 
 /// What to run and how.
@@ -36,6 +38,8 @@ pub struct RunPlan {
     pub clock: Clock,
     /// The time dilation factor of the wall clock; the exact clocks have none.
     pub tdf: u32,
+    /// The nodes of each process in the wall clock.
+    pub shares: Vec<Vec<NodeId>>,
     /// Where the run's files go.
     pub out: PathBuf,
     /// Whether each NIC's link is captured.

@@ -1,17 +1,16 @@
 //! A run in the wall clock: a daemon for each node, and this process as their
 //! coordinator.
 
-mod daemons;
 mod workload;
 
 use super::network::LabNetwork;
 use super::{Outcome, RunError, RunFiles, RunPlan};
 use crate::daemon::protocol::{LatenessReport, Report, Request, Response};
+use crate::lab::daemons::{Daemons, DaemonsPlan, unexpected};
 use crate::record::{Fidelity, FlowDigests, NetworkCounts};
 use crate::scenario::Topology;
 use crate::time::Duration;
 
-use daemons::{Daemons, unexpected};
 use workload::{Coordinator, FlowRegions};
 
 pub fn run(
@@ -21,7 +20,14 @@ pub fn run(
     files: &RunFiles,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut daemons = Daemons::start(plan, topology, lab, files)?;
+    let daemons = DaemonsPlan {
+        scenario: &plan.scenario,
+        topology,
+        tdf: plan.tdf,
+        shares: &plan.shares,
+        captures: plan.captures.then_some(plan.snap_len),
+    };
+    let mut daemons = Daemons::start(&daemons, &lab.sandbox, files)?;
     let mut manifest = files.manifest(plan, topology, Some(daemons.protocol_time_0()))?;
     let mut coordinator = Coordinator::start(plan, &mut daemons, files.events()?)?;
     coordinator.run(&mut daemons, progress)?;
@@ -115,6 +121,7 @@ fn fidelity(reports: &[Report], tdf: u32, dropped: u64) -> Fidelity {
 mod tests {
     use super::*;
     use crate::daemon::protocol::CaptureReport;
+    use crate::lab::daemons::{Daemons, DaemonsPlan, unexpected};
 
     // spec: SW-20, REL-7, RC-6
     #[test]

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::{RunError, RunPlan};
-use super::daemons::{Daemons, unexpected};
 use crate::daemon::protocol::{EventReport, Fill, FlowFill, PostWrite, Region, Request, Response};
 use crate::daemon::{Client, ClientError};
 use crate::io::clock::monotonic_ns;
+use crate::lab::daemons::{Daemons, unexpected};
 use crate::nic::Access;
 use crate::record::EventsCsv;
 use crate::time::Instant;
