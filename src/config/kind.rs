@@ -225,7 +225,9 @@ impl<E: Copy + PartialEq + Sync> Kind for Choice<E> {
     }
 
     fn range(&self) -> String {
-        self.0.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+        let names: Vec<_> = self.0.iter().map(|(name, _)| *name).collect();
+        let (last, others) = names.split_last().expect("there are values");
+        format!("{} or {last}", others.join(", "))
     }
 
     fn read(&self, value: &toml::Value) -> Option<E> {

@@ -21,6 +21,8 @@ pub struct SwitchAttributes {
     pub delay: Duration,
     /// Takes one from the time to live of every packet, and drops it at 0.
     pub decrement_ttl: bool,
+    /// Which of several equal ways a packet takes.
+    pub paths: PathAttributes,
     /// What may wait in the switch, and where.
     pub buffer: SharedBufferAttributes,
     /// Three classes by the packet's role, each with its pool and a fixed
@@ -49,6 +51,7 @@ impl Default for SwitchAttributes {
             paced: true,
             delay: Duration::from_ns(500),
             decrement_ttl: false,
+            paths: PathAttributes::default(),
             buffer: SharedBufferAttributes::default(),
             uet_policy_enabled: true,
             plane_bdp: 300_000,
@@ -60,6 +63,41 @@ impl Default for SwitchAttributes {
             codepoints: Codepoints::default(),
         }
     }
+}
+
+/// Which member of an equal-cost set a packet takes.
+// spec: SW-12
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathAttributes {
+    /// How a packet's flow becomes a member's number.
+    pub hash: EcmpHashMethod,
+}
+
+impl Default for PathAttributes {
+    fn default() -> Self {
+        Self { hash: EcmpHashMethod::Crc32WithSalt }
+    }
+}
+
+/// How a switch makes 16 bits of a packet; these modulo the number of members
+/// are the member that the packet takes.
+// spec: SW-12
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcmpHashMethod {
+    /// A CRC-32 of the flow that starts from the switch's salt, and a finalizer
+    /// that is not linear: switches choose independently of each other.
+    Crc32WithSalt,
+    /// The CRC-32 alone: every switch chooses alike.
+    Crc32,
+    /// The XOR of the flow's 16-bit words and of the salt.
+    HashWithSalt,
+    /// The XOR of the flow's words alone.
+    Hash,
+    /// The low nine bits of the destination address less one.
+    Dpr,
+    /// The same where the set has a member of this number, otherwise
+    /// [`EcmpHashMethod::Crc32WithSalt`].
+    DprWithFallback,
 }
 
 /// Which packet a switch cuts to its headers when a queue is full.

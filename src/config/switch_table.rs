@@ -3,7 +3,7 @@
 use super::SwitchAttributes;
 use super::factor::AnyFactor;
 use super::kind::{AnyRate, AnyShare, Array, Bit, Choice, Flag, List, Size, Time, Whole};
-use super::switch::{SWITCH_CLASSES, TrimVictim};
+use super::switch::{EcmpHashMethod, SWITCH_CLASSES, TrimVictim};
 use super::table::{Attribute, Field, Group, Table, attribute};
 use crate::time::Duration;
 use crate::wire::trim::TrimIpLength;
@@ -15,7 +15,7 @@ macro_rules! switch {
 /// The attributes of a switch. Its UDP port and codepoints are the lab's, set
 /// with the NICs'.
 pub static SWITCH_ATTRIBUTES: Table<SwitchAttributes> =
-    Table { owner: "switch", groups: &[FORWARDING, BUFFER, QUEUES, ECN] };
+    Table { owner: "switch", groups: &[FORWARDING, PATHS, BUFFER, QUEUES, ECN] };
 
 const ANY_SIZE: Size = Size { min: 0, max: 1 << 40 };
 
@@ -48,6 +48,24 @@ const FORWARDING: Group<SwitchAttributes> = Group {
             "Takes one from the time to live of every packet, and drops the packet at 0."
         ),
     ],
+};
+
+// spec: SW-12
+const PATHS: Group<SwitchAttributes> = Group {
+    name: "Paths",
+    attributes: &[switch!(
+        "EcmpHashMethod",
+        Choice(&[
+            ("crc32WithSalt", EcmpHashMethod::Crc32WithSalt),
+            ("crc32", EcmpHashMethod::Crc32),
+            ("hashWithSalt", EcmpHashMethod::HashWithSalt),
+            ("hash", EcmpHashMethod::Hash),
+            ("dpr", EcmpHashMethod::Dpr),
+            ("dprWithFallback", EcmpHashMethod::DprWithFallback),
+        ]),
+        paths.hash,
+        "How a packet chooses among equal-cost ports, modulo their number: by its flow, with a salt of the switch's own or without; dpr: by the low nine bits of its destination address less one; dprWithFallback: the same without the modulo, and crc32WithSalt where there is no such port."
+    )],
 };
 
 // spec: SW-4, SW-5, SW-9

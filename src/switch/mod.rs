@@ -138,7 +138,7 @@ impl Switch {
             ports.len()
         );
         Self {
-            hasher: EcmpHasher::new(ports.iter().map(|port| port.mac)),
+            hasher: EcmpHasher::new(attributes.paths.hash, ports.iter().map(|port| port.mac)),
             buffer: SharedBuffer::new(
                 &attributes,
                 ports.iter().map(|port| port.queue_limit).collect(),

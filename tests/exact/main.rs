@@ -24,6 +24,7 @@ mod rtt;
 mod scheduling;
 mod segmentation;
 mod swarm;
+mod switching;
 mod thirteen_lanes;
 mod timers;
 mod walk;

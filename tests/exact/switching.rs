@@ -1,0 +1,103 @@
+//! Fabrics of switches: which ways packets take.
+
+use mrc_lab::config::EcmpHashMethod;
+use mrc_lab::node::PortId;
+use mrc_lab::scenario::{End, Overrides, Scenario, Topology, parse};
+use mrc_lab::sim::{InMemory, SimWorld};
+use mrc_lab::trace::{NoTrace, NodeId};
+use mrc_lab::wire::aeth::Aeth;
+use mrc_lab::wire::opcode::Opcode;
+use mrc_lab::wire::packet::{Body, Ecn, MacPair, Packet};
+use mrc_lab::wire::psn::Psn;
+use mrc_lab::wire::qpn::Qpn;
+use mrc_lab::wire::role::Role;
+
+use crate::lab::*;
+use crate::peer::plain_bth;
+
+/// Hosts of each of the two leaves.
+const HOSTS: usize = 8;
+/// Aggregation switches of each pod, and cores behind each of them.
+const AGGS: usize = 4;
+const CORES: usize = 8;
+
+fn three_tiers(method: EcmpHashMethod) -> Scenario {
+    let text = format!(
+        "[topology]\nkind = 'three-tier'\npods = 2\nleaves_per_pod = 1\naggs_per_pod = {AGGS}\n\
+         cores = {}\nhosts_per_leaf = {HOSTS}\n",
+        AGGS * CORES
+    );
+    let mut scenario = parse(&text, "tiers.toml", &Overrides::default()).expect("a good scenario");
+    scenario.switches.iter_mut().for_each(|switch| switch.attributes.paths.hash = method);
+    scenario
+}
+
+/// Small packets of 128 entropy values from each host of the first leaf to each
+/// of the second one: how many pass each core, those behind one aggregation
+/// switch together.
+fn through_cores(method: EcmpHashMethod) -> Vec<u64> {
+    let scenario = three_tiers(method);
+    let topology = Topology::new(&scenario);
+    let mut trace = NoTrace;
+    let mut world = SimWorld::new(&topology, 1, InMemory, &mut trace);
+    let node = |name: &str| topology.node(name).expect("a node of this name");
+    let leaf = node("leaf0");
+    let mut at = 0;
+    for from in 0..HOSTS {
+        let port = PortId(from as u16);
+        let host = port0(NodeId(from as u32));
+        for to in HOSTS..2 * HOSTS {
+            for entropy in 0..128 {
+                let packet = Packet {
+                    source: scenario.nics[from].ip,
+                    destination: scenario.nics[to].ip,
+                    role: Some(Role::Control),
+                    dscp: 0,
+                    ecn: Ecn::NotEct,
+                    entropy: 0xC000 + entropy,
+                    bth: plain_bth(Opcode::Ack, Qpn::masked(1), Psn::masked(0)),
+                    body: Body::Ack(Aeth { msn: 1 }),
+                };
+                let mut frame = Vec::new();
+                packet.emit(&topology.format, MacPair::default(), &mut frame);
+                world.inject(ps(at), host, End { node: leaf, port }, frame);
+                at += 2_000;
+            }
+        }
+    }
+    assert!(world.run_until(us(1_000)).expect("memory carries all"), "all is over");
+    let arrived = (HOSTS..2 * HOSTS).map(|nic| world.nic(NodeId(nic as u32)).drops().total());
+    assert_eq!(arrived.sum::<u64>(), 8_192, "none is lost in the fabric, and none has a QP");
+    let cores = (0..AGGS * CORES).map(|core| world.switch(node(&format!("core{core}"))));
+    cores.map(|core| core.counters(PortId(0)).frames_in).collect()
+}
+
+/// Chi-squared of `counts` against even ones.
+fn chi_squared(counts: &[u64]) -> f64 {
+    let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    counts.iter().map(|count| (*count as f64 - mean).powi(2) / mean).sum()
+}
+
+// spec: SW-12
+#[test]
+fn three_tiers_of_salted_switches_use_all_ways_evenly() {
+    let cores = through_cores(EcmpHashMethod::Crc32WithSalt);
+    // Below these lie 99.9 % for 31, 3 and 7 degrees of freedom.
+    assert!(chi_squared(&cores) < 61.10, "{cores:?}");
+    let aggs: Vec<u64> = cores.chunks(CORES).map(|behind| behind.iter().sum()).collect();
+    assert!(chi_squared(&aggs) < 16.27, "{aggs:?}");
+    let second = (0..CORES).map(|core| cores.iter().skip(core).step_by(CORES).sum());
+    let second: Vec<u64> = second.collect();
+    assert!(chi_squared(&second) < 24.32, "{second:?}");
+}
+
+// spec: SW-12
+#[test]
+fn three_tiers_that_hash_alike_leave_most_cores_idle() {
+    let cores = through_cores(EcmpHashMethod::Crc32);
+    let aggs: Vec<u64> = cores.chunks(CORES).map(|behind| behind.iter().sum()).collect();
+    assert!(chi_squared(&aggs) < 16.27, "the first stage spreads: {aggs:?}");
+    for behind in cores.chunks(CORES) {
+        assert_eq!(behind.iter().filter(|count| **count == 0).count(), 6, "{cores:?}");
+    }
+}
