@@ -23,8 +23,8 @@ pub use nic_table::NIC_ATTRIBUTES;
 pub use problems::Problem;
 pub use profile::{Profile, Setting};
 pub use switch::{
-    EcmpHashMethod, EcnAttributes, PathAttributes, SWITCH_CLASSES, SharedBufferAttributes,
-    SwitchAttributes, TrimVictim,
+    EcmpHashMethod, EcnAttributes, LoadBalancing, PathAttributes, SWITCH_CLASSES,
+    SharedBufferAttributes, SwitchAttributes, TrimVictim,
 };
 pub use switch_table::SWITCH_ATTRIBUTES;
 pub use table::{Attribute, AttributeError, Group, Table};

@@ -66,16 +66,46 @@ impl Default for SwitchAttributes {
 }
 
 /// Which member of an equal-cost set a packet takes.
-// spec: SW-12
+// spec: SW-12, SW-14
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathAttributes {
     /// How a packet's flow becomes a member's number.
     pub hash: EcmpHashMethod,
+    /// Whether a flow may change its member, and when.
+    pub load_balancing: LoadBalancing,
+    /// A flow that has been idle for so long may change its member; 0: at every
+    /// packet.
+    pub flowlet_gap: Duration,
+    /// Such a flow avoids members that its class must not use now.
+    pub pfc_aware: bool,
 }
 
 impl Default for PathAttributes {
     fn default() -> Self {
-        Self { hash: EcmpHashMethod::Crc32WithSalt }
+        Self {
+            hash: EcmpHashMethod::Crc32WithSalt,
+            load_balancing: LoadBalancing::None,
+            flowlet_gap: Duration::from_us(100),
+            pfc_aware: true,
+        }
+    }
+}
+
+/// What a switch does about members of an equal-cost set that are busier than
+/// others.
+// spec: SW-14
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoadBalancing {
+    /// Nothing: a flow keeps its member.
+    None,
+    /// A flow that was idle takes the member with the least to send.
+    Flowlet,
+}
+
+impl EcmpHashMethod {
+    /// Whether the destination alone decides.
+    pub const fn is_direct(self) -> bool {
+        matches!(self, Self::Dpr | Self::DprWithFallback)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a switch's attributes may not be together, though each is allowed by
 //! itself.
 
-use super::switch::SWITCH_CLASSES;
+use super::switch::{LoadBalancing, SWITCH_CLASSES};
 use crate::units::show_bytes;
 
 use super::{Problem, SWITCH_ATTRIBUTES, SwitchAttributes};
@@ -13,10 +13,11 @@ const LARGEST_DATAGRAM: u64 = 4_160;
 impl SwitchAttributes {
     /// Everything for which no switch with `ports` connected ports starts with
     /// these attributes; empty when one does.
-    // spec: SW-5, SW-18, DSCP-6
+    // spec: SW-5, SW-14, SW-18, DSCP-6
     pub fn problems(&self, ports: usize) -> Vec<Problem> {
         let mut check = Check { switch: self, found: Vec::new() };
         check.trimming();
+        check.paths();
         check.shares();
         check.pools(ports);
         check.thresholds();
@@ -53,6 +54,23 @@ impl Check<'_> {
                 "EnablePFC",
                 "no class may be lossless where TrimmingEnabled is true".to_owned(),
                 "set every entry to 0, or TrimmingEnabled to false",
+            );
+        }
+    }
+
+    /// Flowlets need a hash that tells flows apart.
+    // spec: SW-14
+    fn paths(&mut self) {
+        let paths = &self.switch.paths;
+        if paths.load_balancing == LoadBalancing::Flowlet && paths.hash.is_direct() {
+            let hash = SWITCH_ATTRIBUTES.find("EcmpHashMethod").map(|a| a.show(self.switch));
+            self.refuse(
+                "LoadBalancingMethod",
+                format!(
+                    "needs a hash of the flow, and EcmpHashMethod is {}",
+                    hash.unwrap_or_default()
+                ),
+                "set EcmpHashMethod to crc32WithSalt, crc32, hashWithSalt or hash, or this to none",
             );
         }
     }
@@ -141,6 +159,22 @@ mod tests {
         assert_eq!(problems(&[PLAIN[0]]), [policy]);
         assert_eq!(problems(&[lossless]), [pfc]);
         assert_eq!(problems(&[PLAIN[0], lossless]), [policy, pfc]);
+    }
+
+    // spec: SW-14
+    #[test]
+    fn flowlets_need_a_hash_of_the_flow() {
+        let flowlet = ("LoadBalancingMethod", "flowlet");
+        for method in ["crc32WithSalt", "crc32", "hashWithSalt", "hash"] {
+            assert_eq!(problems(&[flowlet, ("EcmpHashMethod", method)]), [""; 0]);
+        }
+        for method in ["dpr", "dprWithFallback"] {
+            let refused = format!(
+                "`LoadBalancingMethod = flowlet`: needs a hash of the flow, and EcmpHashMethod is {method}; set EcmpHashMethod to crc32WithSalt, crc32, hashWithSalt or hash, or this to none"
+            );
+            assert_eq!(problems(&[flowlet, ("EcmpHashMethod", method)]), [refused]);
+            assert_eq!(problems(&[("EcmpHashMethod", method)]), [""; 0]);
+        }
     }
 
     // spec: SW-5

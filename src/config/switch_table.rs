@@ -3,7 +3,7 @@
 use super::SwitchAttributes;
 use super::factor::AnyFactor;
 use super::kind::{AnyRate, AnyShare, Array, Bit, Choice, Flag, List, Size, Time, Whole};
-use super::switch::{EcmpHashMethod, SWITCH_CLASSES, TrimVictim};
+use super::switch::{EcmpHashMethod, LoadBalancing, SWITCH_CLASSES, TrimVictim};
 use super::table::{Attribute, Field, Group, Table, attribute};
 use crate::time::Duration;
 use crate::wire::trim::TrimIpLength;
@@ -50,22 +50,42 @@ const FORWARDING: Group<SwitchAttributes> = Group {
     ],
 };
 
-// spec: SW-12
+// spec: SW-12, SW-14
 const PATHS: Group<SwitchAttributes> = Group {
     name: "Paths",
-    attributes: &[switch!(
-        "EcmpHashMethod",
-        Choice(&[
-            ("crc32WithSalt", EcmpHashMethod::Crc32WithSalt),
-            ("crc32", EcmpHashMethod::Crc32),
-            ("hashWithSalt", EcmpHashMethod::HashWithSalt),
-            ("hash", EcmpHashMethod::Hash),
-            ("dpr", EcmpHashMethod::Dpr),
-            ("dprWithFallback", EcmpHashMethod::DprWithFallback),
-        ]),
-        paths.hash,
-        "How a packet chooses among equal-cost ports, modulo their number: by its flow, with a salt of the switch's own or without; dpr: by the low nine bits of its destination address less one; dprWithFallback: the same without the modulo, and crc32WithSalt where there is no such port."
-    )],
+    attributes: &[
+        switch!(
+            "EcmpHashMethod",
+            Choice(&[
+                ("crc32WithSalt", EcmpHashMethod::Crc32WithSalt),
+                ("crc32", EcmpHashMethod::Crc32),
+                ("hashWithSalt", EcmpHashMethod::HashWithSalt),
+                ("hash", EcmpHashMethod::Hash),
+                ("dpr", EcmpHashMethod::Dpr),
+                ("dprWithFallback", EcmpHashMethod::DprWithFallback),
+            ]),
+            paths.hash,
+            "How a packet chooses among equal-cost ports, modulo their number: by its flow, with a salt of the switch's own or without; dpr: by the low nine bits of its destination address less one; dprWithFallback: the same without the modulo, and crc32WithSalt where there is no such port."
+        ),
+        switch!(
+            "LoadBalancingMethod",
+            Choice(&[("none", LoadBalancing::None), ("flowlet", LoadBalancing::Flowlet)]),
+            paths.load_balancing,
+            "Whether a flow keeps its port, or takes the one with the least to send whenever it has been idle."
+        ),
+        switch!(
+            "FlowletGap",
+            Time { min: Duration::ZERO, max: Duration::from_secs(2) },
+            paths.flowlet_gap,
+            "How long a flow has been idle before it may change its port under flowlet; 0 s: it may at every packet."
+        ),
+        switch!(
+            "PFCAware",
+            Flag,
+            paths.pfc_aware,
+            "Under flowlet a flow avoids ports whose peer has paused its class, unless all are."
+        ),
+    ],
 };
 
 // spec: SW-4, SW-5, SW-9

@@ -131,6 +131,11 @@ impl SharedBuffer {
         self.accounts[index(port)][pool].egress
     }
 
+    /// What waits to leave by `port`.
+    pub fn port_egress(&self, port: PortId) -> u64 {
+        self.accounts[index(port)].iter().map(|account| account.egress).sum()
+    }
+
     /// The moving average of [`SharedBuffer::egress`].
     pub fn mean_egress(&self, port: PortId, pool: usize) -> f64 {
         self.accounts[index(port)][pool].mean

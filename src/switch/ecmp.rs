@@ -29,16 +29,17 @@ impl EcmpHasher {
         Self { method, salt: crc.finalize() }
     }
 
-    /// Which of `members` (at least 1) the packet takes.
-    pub fn member(&self, packet: FrameView<'_>, members: usize) -> usize {
+    /// Which of `members` the packet takes; `None` when there are none.
+    pub fn member(&self, packet: FrameView<'_>, members: usize) -> Option<usize> {
         let direct = usize::from(direct(packet));
         match self.method {
-            EcmpHashMethod::DprWithFallback if direct < members => direct,
-            _ => usize::from(self.hash(packet)) % members,
+            EcmpHashMethod::DprWithFallback if direct < members => Some(direct),
+            _ => usize::from(self.hash(packet)).checked_rem(members),
         }
     }
 
-    fn hash(&self, packet: FrameView<'_>) -> u16 {
+    /// The hash of the packet's flow, or of its destination.
+    pub fn hash(&self, packet: FrameView<'_>) -> u16 {
         match self.method {
             EcmpHashMethod::Crc32WithSalt | EcmpHashMethod::DprWithFallback => {
                 self.salted_crc(&flow(packet))
@@ -134,7 +135,7 @@ mod tests {
     }
 
     fn member(hasher: &EcmpHasher, frame: &[u8]) -> usize {
-        hasher.member(FrameView::new(frame).unwrap(), MEMBERS)
+        hasher.member(FrameView::new(frame).unwrap(), MEMBERS).unwrap()
     }
 
     /// How far `counts` are from even: chi-squared, in units of 1/1000.
@@ -207,8 +208,8 @@ mod tests {
         let mut counts = [[0; 8]; 4];
         for frame in flows() {
             let packet = FrameView::new(&frame).unwrap();
-            let member = first.member(packet, 4);
-            counts[member][second[member].member(packet, 8)] += 1;
+            let member = first.member(packet, 4).unwrap();
+            counts[member][second[member].member(packet, 8).unwrap()] += 1;
         }
         counts
     }

@@ -12,6 +12,8 @@ mod class;
 mod counters;
 mod ecmp;
 mod ecn;
+mod flowlet;
+mod paths;
 mod pfc;
 mod port;
 mod queue;
@@ -35,6 +37,7 @@ use crate::wire::role::Role;
 use buffer::SharedBuffer;
 use ecmp::EcmpHasher;
 use ecn::EcnMarker;
+use flowlet::FlowletTable;
 use port::{Finished, Port};
 use routes::RouteTable;
 
@@ -89,6 +92,7 @@ pub struct Switch {
     ports: Vec<Port>,
     routes: RouteTable,
     hasher: EcmpHasher,
+    flowlets: FlowletTable,
     buffer: SharedBuffer,
     marker: EcnMarker,
     drops: Drops,
@@ -137,15 +141,17 @@ impl Switch {
             "every route leads to one of the {} ports",
             ports.len()
         );
+        let routes = RouteTable::new(routes);
         Self {
             hasher: EcmpHasher::new(attributes.paths.hash, ports.iter().map(|port| port.mac)),
+            flowlets: FlowletTable::new(&attributes.paths, routes.sets()),
             buffer: SharedBuffer::new(
                 &attributes,
                 ports.iter().map(|port| port.queue_limit).collect(),
             ),
             marker: EcnMarker::new(&attributes.ecn),
             ports: ports.into_iter().map(|port| Port::new(port, attributes.paced)).collect(),
-            routes: RouteTable::new(routes),
+            routes,
             attributes,
             drops: Drops::default(),
             deadlines: BinaryHeap::new(),
@@ -194,7 +200,8 @@ impl Switch {
     /// cause.
     // spec: SW-1
     fn forward(
-        &self,
+        &mut self,
+        ctx: &mut Ctx<'_>,
         from: PortId,
         mut frame: Frame,
     ) -> Result<(PortId, Arrival), (&'static str, Frame)> {
@@ -202,9 +209,9 @@ impl Switch {
             Ok(view) => view,
             Err(error) => return Err((error.counter(), frame)),
         };
-        let Some(to) = self.egress(view) else { return Err(("no_route", frame)) };
         let (role, ecn, is_mrc) = (self.role(view), view.ecn(), self.is_mrc(view));
         let class = TrafficClass::of(&self.attributes, role, view.dscp());
+        let Some(to) = self.egress(ctx, view, class) else { return Err(("no_route", frame)) };
         if self.attributes.decrement_ttl && decrement_ttl(&mut frame).is_ok_and(|left| left == 0) {
             return Err(("ttl_expired", frame));
         }
@@ -212,15 +219,6 @@ impl Switch {
         let destination = if is_mrc { neighbour.mrc } else { neighbour.host };
         MacPair { source: mac, destination }.emit(&mut frame);
         Ok((to, Arrival { frame, from, class, role, ecn, is_mrc }))
-    }
-
-    // spec: SW-1, SW-12
-    fn egress(&self, packet: FrameView<'_>) -> Option<PortId> {
-        match self.routes.towards(packet.destination()) {
-            [] => None,
-            [port] => Some(*port),
-            ports => Some(ports[self.hasher.member(packet, ports.len())]),
-        }
     }
 
     fn role(&self, packet: FrameView<'_>) -> Option<Role> {
@@ -336,7 +334,7 @@ impl Node for Switch {
         let counters = &mut self.port(port).counters;
         counters.frames_in += 1;
         counters.bytes_in += wire_bytes(frame.len());
-        match self.forward(port, frame) {
+        match self.forward(ctx, port, frame) {
             Ok((to, arrival)) => self.offer(ctx, to, arrival),
             Err((_, frame)) if Pfc::is_pfc(&frame) => self.receive_pfc(ctx, port, frame),
             Err((cause, frame)) => self.discard(ctx, port, cause, frame),

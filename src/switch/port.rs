@@ -126,7 +126,7 @@ impl Port {
     }
 
     /// Whether the peer has paused `class`.
-    fn is_paused(&self, class: TrafficClass, now: Instant) -> bool {
+    pub fn is_paused(&self, class: TrafficClass, now: Instant) -> bool {
         self.paused_until[class.index()] > now
     }
 

@@ -18,11 +18,12 @@ pub struct Route {
     pub ports: Vec<PortId>,
 }
 
-/// All routes of a switch.
+/// All routes of a switch. Routes with the same ports share one equal-cost set.
 #[derive(Debug, Default)]
 pub(super) struct RouteTable {
-    /// By length, the longest first; each with its prefixes.
-    lengths: BTreeMap<Reverse<u8>, BTreeMap<u32, Vec<PortId>>>,
+    /// By length, the longest first; each with its prefixes and their sets.
+    lengths: BTreeMap<Reverse<u8>, BTreeMap<u32, usize>>,
+    sets: Vec<Vec<PortId>>,
 }
 
 impl RouteTable {
@@ -30,22 +31,31 @@ impl RouteTable {
     /// leads nowhere.
     pub fn new(routes: Vec<Route>) -> Self {
         let mut table = Self::default();
+        let mut known = BTreeMap::new();
         for Route { prefix, length, ports } in routes {
+            let set = *known.entry(ports).or_insert_with_key(|ports| {
+                table.sets.push(ports.clone());
+                table.sets.len() - 1
+            });
             let prefixes = table.lengths.entry(Reverse(length)).or_default();
-            prefixes.insert(leading_bits(prefix, length), ports);
+            prefixes.insert(leading_bits(prefix, length), set);
         }
         table
     }
 
-    /// The ports towards `destination`; none when there is no route.
+    /// The number of the set towards `destination`; `None` when there is no
+    /// route.
     // spec: SW-1
-    pub fn towards(&self, destination: Ipv4Addr) -> &[PortId] {
-        let mut lengths = self.lengths.iter();
-        lengths
-            .find_map(|(Reverse(length), prefixes)| {
-                prefixes.get(&leading_bits(destination, *length))
-            })
-            .map_or(&[], Vec::as_slice)
+    pub fn towards(&self, destination: Ipv4Addr) -> Option<usize> {
+        self.lengths.iter().find_map(|(Reverse(length), prefixes)| {
+            prefixes.get(&leading_bits(destination, *length)).copied()
+        })
+    }
+
+    /// The ports of all sets; a set's number is its index. The sets are in the
+    /// order of the first routes that name them.
+    pub fn sets(&self) -> &[Vec<PortId>] {
+        &self.sets
     }
 }
 
@@ -63,6 +73,11 @@ mod tests {
         Route { prefix: prefix.into(), length, ports: vec![PortId(port)] }
     }
 
+    fn ports(table: &RouteTable, destination: [u8; 4]) -> Vec<PortId> {
+        let set = table.towards(destination.into());
+        set.map_or_else(Vec::new, |set| table.sets()[set].clone())
+    }
+
     // spec: SW-1
     #[test]
     fn the_longest_prefix_wins_whatever_the_order() {
@@ -74,11 +89,10 @@ mod tests {
         ];
         for _ in 0..2 {
             let table = RouteTable::new(routes.clone());
-            let port = |address: [u8; 4]| table.towards(address.into()).to_vec();
-            assert_eq!(port([10, 1, 2, 3]), [PortId(3)]);
-            assert_eq!(port([10, 1, 2, 4]), [PortId(2)]);
-            assert_eq!(port([10, 1, 3, 3]), [PortId(1)]);
-            assert_eq!(port([192, 168, 0, 1]), [PortId(0)]);
+            assert_eq!(ports(&table, [10, 1, 2, 3]), [PortId(3)]);
+            assert_eq!(ports(&table, [10, 1, 2, 4]), [PortId(2)]);
+            assert_eq!(ports(&table, [10, 1, 3, 3]), [PortId(1)]);
+            assert_eq!(ports(&table, [192, 168, 0, 1]), [PortId(0)]);
             routes.reverse();
         }
     }
@@ -87,7 +101,17 @@ mod tests {
     #[test]
     fn bits_beyond_the_length_do_not_count_and_no_route_is_no_port() {
         let table = RouteTable::new(vec![route([10, 1, 2, 3], 24, 5)]);
-        assert_eq!(table.towards([10, 1, 2, 200].into()), [PortId(5)]);
-        assert_eq!(table.towards([10, 1, 3, 3].into()), []);
+        assert_eq!(ports(&table, [10, 1, 2, 200]), [PortId(5)]);
+        assert_eq!(ports(&table, [10, 1, 3, 3]), []);
+    }
+
+    // spec: SW-1
+    #[test]
+    fn routes_with_the_same_ports_share_a_set() {
+        let routes = [(1, 7), (2, 8), (3, 7)];
+        let routes = routes.map(|(host, port)| route([10, 0, 0, host], 32, port)).to_vec();
+        let table = RouteTable::new(routes);
+        assert_eq!(table.sets(), [[PortId(7)], [PortId(8)]]);
+        assert_eq!(table.towards([10, 0, 0, 1].into()), table.towards([10, 0, 0, 3].into()));
     }
 }

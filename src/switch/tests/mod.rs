@@ -3,6 +3,7 @@
 mod buffer;
 mod ecn;
 mod forwarding;
+mod paths;
 mod pfc;
 mod queues;
 mod trimming;
