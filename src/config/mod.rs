@@ -23,7 +23,7 @@ pub use nic_table::NIC_ATTRIBUTES;
 pub use problems::Problem;
 pub use profile::{Profile, Setting};
 pub use switch::{
-    EcmpHashMethod, EcnAttributes, LoadBalancing, PathAttributes, SWITCH_CLASSES,
+    EcmpHashMethod, EcnAttributes, LinkDownReaction, LoadBalancing, PathAttributes, SWITCH_CLASSES,
     SharedBufferAttributes, SwitchAttributes, TrimVictim,
 };
 pub use switch_table::SWITCH_ATTRIBUTES;

@@ -66,11 +66,13 @@ impl Default for SwitchAttributes {
 }
 
 /// Which member of an equal-cost set a packet takes.
-// spec: SW-12, SW-14
+// spec: SW-12, SW-13, SW-14
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathAttributes {
     /// How a packet's flow becomes a member's number.
     pub hash: EcmpHashMethod,
+    /// What becomes of a member whose link is down.
+    pub link_down: LinkDownReaction,
     /// Whether a flow may change its member, and when.
     pub load_balancing: LoadBalancing,
     /// A flow that has been idle for so long may change its member; 0: at every
@@ -84,11 +86,23 @@ impl Default for PathAttributes {
     fn default() -> Self {
         Self {
             hash: EcmpHashMethod::Crc32WithSalt,
+            link_down: LinkDownReaction::Keep,
             load_balancing: LoadBalancing::None,
             flowlet_gap: Duration::from_us(100),
             pfc_aware: true,
         }
     }
+}
+
+/// What a switch does with a port whose link has gone down.
+// spec: SW-13
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkDownReaction {
+    /// The port stays in its equal-cost sets, and what takes it is lost: other
+    /// entropy values are the way out.
+    Keep,
+    /// The port leaves its equal-cost sets until the link is up again.
+    Remove,
 }
 
 /// What a switch does about members of an equal-cost set that are busier than

@@ -3,7 +3,7 @@
 use super::SwitchAttributes;
 use super::factor::AnyFactor;
 use super::kind::{AnyRate, AnyShare, Array, Bit, Choice, Flag, List, Size, Time, Whole};
-use super::switch::{EcmpHashMethod, LoadBalancing, SWITCH_CLASSES, TrimVictim};
+use super::switch::{EcmpHashMethod, LinkDownReaction, LoadBalancing, SWITCH_CLASSES, TrimVictim};
 use super::table::{Attribute, Field, Group, Table, attribute};
 use crate::time::Duration;
 use crate::wire::trim::TrimIpLength;
@@ -50,7 +50,7 @@ const FORWARDING: Group<SwitchAttributes> = Group {
     ],
 };
 
-// spec: SW-12, SW-14
+// spec: SW-12, SW-13, SW-14
 const PATHS: Group<SwitchAttributes> = Group {
     name: "Paths",
     attributes: &[
@@ -66,6 +66,12 @@ const PATHS: Group<SwitchAttributes> = Group {
             ]),
             paths.hash,
             "How a packet chooses among equal-cost ports, modulo their number: by its flow, with a salt of the switch's own or without; dpr: by the low nine bits of its destination address less one; dprWithFallback: the same without the modulo, and crc32WithSalt where there is no such port."
+        ),
+        switch!(
+            "LinkDownReaction",
+            Choice(&[("keep", LinkDownReaction::Keep), ("remove", LinkDownReaction::Remove)]),
+            paths.link_down,
+            "Whether a port whose link is down stays among equal-cost ports, and loses what takes it, or leaves them until the link is up again."
         ),
         switch!(
             "LoadBalancingMethod",

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::outgoing::{Outbox, Outgoing, UnderWay};
-use crate::node::link::{Link, Passage};
+use crate::node::link::{Link, LinkWatch, Passage};
 use crate::node::{Ctx, Frame, FramePool, FrameTap, NoTap, Node, PortId, TapDirection};
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -21,6 +21,7 @@ pub struct Driver<N> {
     node: N,
     id: NodeId,
     links: Vec<Link>,
+    watch: LinkWatch,
     rng: Rng,
     frames: FramePool,
     trace: Box<dyn TraceSink>,
@@ -42,6 +43,7 @@ impl<N: Node> Driver<N> {
             node,
             id,
             outbox: Outbox::new(links.len()),
+            watch: LinkWatch::new(links.len()),
             links,
             rng,
             frames: FramePool::default(),
@@ -117,6 +119,7 @@ impl<N: Node> Driver<N> {
     // spec: SW-20
     pub fn with_links<R>(&mut self, now: Instant, f: impl FnOnce(Instant, &mut [Link]) -> R) -> R {
         self.advance(now);
+        self.watch.rules_changed();
         f(self.now, &mut self.links)
     }
 
@@ -163,6 +166,8 @@ impl<N: Node> Driver<N> {
         }
     }
 
+    /// Calls `f` with the node, which knows then how its links are.
+    // spec: SW-13
     fn with_node<R>(&mut self, f: impl FnOnce(&mut N, &mut Ctx<'_>) -> R) -> R {
         let mut ctx = Ctx {
             now: self.now,
@@ -171,6 +176,11 @@ impl<N: Node> Driver<N> {
             frames: &mut self.frames,
             trace: &mut *self.trace,
         };
+        if self.watch.is_due(self.now) {
+            let node = &mut self.node;
+            let tell = |port, up| node.handle_link_state(&mut ctx, port, up);
+            self.watch.update(self.now, self.links.iter(), tell);
+        }
         f(&mut self.node, &mut ctx)
     }
 

@@ -191,6 +191,24 @@ impl PacketMatch {
         from <= now && phase < until.since(from).as_ps()
     }
 
+    /// When the times next begin or cease to hold after `now`.
+    fn next_change(&self, now: Instant) -> Option<Instant> {
+        let from = self.from.unwrap_or(Instant::ZERO);
+        if now < from {
+            return Some(from);
+        }
+        let length = self.until?.since(from).as_ps();
+        let since = now.since(from).as_ps();
+        let period = self.every.map(|every| every.as_ps().max(1));
+        let phase = period.map_or(since, |period| since % period);
+        let left = match period {
+            _ if phase < length => length - phase,
+            Some(period) => period - phase,
+            None => return None,
+        };
+        Some(now + Duration::from_ps(left))
+    }
+
     /// Whether no field of MRC is given.
     fn takes_any_frame(&self) -> bool {
         self.kind.is_none()
@@ -248,6 +266,12 @@ impl ArmedRule {
     /// Whether the link is down at `now` by this rule.
     pub(super) fn takes_down(&self, now: Instant) -> bool {
         self.rule.action == FaultAction::Down && self.rule.matches.is_in_force(now)
+    }
+
+    /// When, after `now`, the rule next takes the link down or lets it up.
+    pub(super) fn next_change(&self, now: Instant) -> Option<Instant> {
+        let is_down = self.rule.action == FaultAction::Down;
+        self.rule.matches.next_change(now).filter(|_| is_down)
     }
 
     /// Whether the rule acts on this packet, which counts as seen. The random

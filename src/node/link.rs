@@ -14,9 +14,12 @@ use crate::wire::trim::{TrimIpLength, trim};
 
 use line::Line;
 
+pub use watch::LinkWatch;
+
 pub use super::fault::{ArmedRule, Bottleneck, FaultAction, FaultRule, PacketMatch, Shape};
 
 mod line;
+mod watch;
 
 /// One direction of a link. Unless a rule says otherwise, frames do not wait
 /// for each other: each arrives after the delay and what a fault adds to it.
@@ -123,6 +126,12 @@ impl Link {
     // spec: SW-20
     pub fn is_up(&self, now: Instant) -> bool {
         !self.rules.iter().any(|rule| rule.takes_down(now))
+    }
+
+    /// When, after `now`, a rule next takes the link down or lets it up; `None`
+    /// when none does.
+    fn next_change(&self, now: Instant) -> Option<Instant> {
+        self.rules.iter().filter_map(|rule| rule.next_change(now)).min()
     }
 
     /// A frame whose last bit left at `now` meets faults and delay. What

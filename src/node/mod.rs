@@ -73,6 +73,9 @@ pub struct Transmit {
 ///    instant until it gives `None`.
 /// 3. Then it reads `poll_timeout`.
 ///
+/// Before any such call it says with `handle_link_state` which links have gone
+/// down or up since the call before ([`link::LinkWatch`] knows).
+///
 /// Time never goes back between calls. A late driver makes up for it: it calls
 /// `handle_timeout` once for every deadline that has passed, in order, each with
 /// `now` = that deadline, before it hands over frames. No call blocks, allocates
@@ -88,6 +91,11 @@ pub trait Node {
 
     /// The instant that `poll_timeout` named has come.
     fn handle_timeout(&mut self, ctx: &mut Ctx<'_>);
+
+    /// The link that the node sends on behind `port` went down, or up again, not
+    /// after `ctx.now` and after the call before. All links are up at first.
+    // spec: SW-13
+    fn handle_link_state(&mut self, _ctx: &mut Ctx<'_>, _port: PortId, _up: bool) {}
 
     /// The next frame whose last bit leaves at `ctx.now`.
     fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit>;

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::nic::Nic;
-use crate::node::link::{Link, Passage};
+use crate::node::link::{Link, LinkWatch, Passage};
 use crate::node::{Ctx, Frame, FramePool, FrameTap, NoTap, Node, PortId, TapDirection};
 use crate::rng::Rng;
 use crate::scenario::{End, NodeKind, NodePlan, Topology};
@@ -62,6 +62,7 @@ struct Station {
     restarts: u64,
     /// The sending end of the link behind each port, and where it leads.
     links: Vec<(Link, End)>,
+    watch: LinkWatch,
     /// The instants for which wake-ups are queued, each once, the earliest last.
     wake_ups: Vec<Instant>,
     tap: Box<dyn FrameTap>,
@@ -94,12 +95,14 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
     pub fn new(topology: &Topology, seed: u64, carrier: C, trace: &'t mut dyn TraceSink) -> Self {
         let stations = topology.nodes.iter().enumerate().map(|(index, plan)| {
             let (node, rng) = SimNode::new(plan, seed, 0);
+            let links = topology.sending_ends(NodeId(index as u32), seed);
             Station {
                 plan: plan.clone(),
                 node,
                 rng,
                 restarts: 0,
-                links: topology.sending_ends(NodeId(index as u32), seed),
+                watch: LinkWatch::new(links.len()),
+                links,
                 wake_ups: Vec::new(),
                 tap: Box::new(NoTap),
             }
@@ -180,6 +183,7 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         assert!(matches!(station.node, SimNode::Nic(_)), "node {} is a switch", node.0);
         station.restarts += 1;
         (station.node, station.rng) = SimNode::new(&station.plan, self.seed, station.restarts);
+        station.watch = LinkWatch::new(station.links.len());
     }
 
     /// Lets `frame` arrive at `to` at `at`, as if `from` had sent it; for
@@ -231,7 +235,9 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
         Ok(true)
     }
 
-    /// Calls `f` with a node and its context at this instant.
+    /// Calls `f` with a node and its context at this instant; the node knows then
+    /// how its links are.
+    // spec: SW-13
     fn call<R>(&mut self, node: NodeId, f: impl FnOnce(&mut SimNode, &mut Ctx<'_>) -> R) -> R {
         let station = &mut self.stations[node.0 as usize];
         let mut ctx = Ctx {
@@ -241,6 +247,12 @@ impl<'t, C: Carrier> SimWorld<'t, C> {
             frames: &mut self.frames,
             trace: self.trace,
         };
+        if station.watch.is_due(self.now) {
+            let links = station.links.iter().map(|(link, _)| link);
+            let node = station.node.as_node();
+            let tell = |port, up| node.handle_link_state(&mut ctx, port, up);
+            station.watch.update(self.now, links, tell);
+        }
         f(&mut station.node, &mut ctx)
     }
 

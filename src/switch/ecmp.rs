@@ -1,6 +1,8 @@
 //! Which member of an equal-cost set a packet takes.
 
+use super::routes::PortSet;
 use crate::config::EcmpHashMethod;
+use crate::node::PortId;
 use crate::wire::frame::FrameView;
 use crate::wire::ipv4::PROTOCOL_UDP;
 use crate::wire::mac::MacAddr;
@@ -29,13 +31,18 @@ impl EcmpHasher {
         Self { method, salt: crc.finalize() }
     }
 
-    /// Which of `members` the packet takes; `None` when there are none.
-    pub fn member(&self, packet: FrameView<'_>, members: usize) -> Option<usize> {
-        let direct = usize::from(direct(packet));
-        match self.method {
-            EcmpHashMethod::DprWithFallback if direct < members => Some(direct),
-            _ => usize::from(self.hash(packet)).checked_rem(members),
+    /// Which usable port of `set` the packet takes; `None` when there is none.
+    // spec: SW-12, SW-13
+    pub fn port(&self, packet: FrameView<'_>, set: &PortSet) -> Option<PortId> {
+        if self.method == EcmpHashMethod::DprWithFallback {
+            let named = set.all().get(usize::from(direct(packet))).copied();
+            if let Some(port) = named.filter(|port| set.is_usable(*port)) {
+                return Some(port);
+            }
         }
+        let usable = set.usable();
+        let member = usize::from(self.hash(packet)).checked_rem(usable.len())?;
+        Some(usable[member])
     }
 
     /// The hash of the packet's flow, or of its destination.
@@ -109,7 +116,7 @@ mod tests {
     use super::*;
     use crate::wire::checksum;
 
-    const MEMBERS: usize = 4;
+    const MEMBERS: u16 = 4;
 
     /// An IPv4 frame whose payload starts with these ports.
     fn frame(protocol: u8, source_port: u16, destination: u8) -> Vec<u8> {
@@ -135,7 +142,16 @@ mod tests {
     }
 
     fn member(hasher: &EcmpHasher, frame: &[u8]) -> usize {
-        hasher.member(FrameView::new(frame).unwrap(), MEMBERS).unwrap()
+        member_of(hasher, FrameView::new(frame).unwrap(), &members(MEMBERS))
+    }
+
+    /// Members whose numbers are those of their ports.
+    fn members(count: u16) -> PortSet {
+        PortSet::new((0..count).map(PortId).collect())
+    }
+
+    fn member_of(hasher: &EcmpHasher, packet: FrameView<'_>, set: &PortSet) -> usize {
+        hasher.port(packet, set).unwrap().0.into()
     }
 
     /// How far `counts` are from even: chi-squared, in units of 1/1000.
@@ -148,7 +164,7 @@ mod tests {
     #[test]
     fn entropy_values_spread_evenly_over_the_members() {
         for protocol in [PROTOCOL_UDP, PROTOCOL_TCP] {
-            let mut counts = [0; MEMBERS];
+            let mut counts = [0; MEMBERS as usize];
             for port in 0..4_000 {
                 counts[member(&hasher(1), &frame(protocol, port, 2))] += 1;
             }
@@ -161,7 +177,7 @@ mod tests {
     #[test]
     fn switches_split_the_same_flows_independently() {
         let (first, second) = (hasher(1), hasher(2));
-        let mut counts = [0; MEMBERS];
+        let mut counts = [0; MEMBERS as usize];
         for port in 0..16_000 {
             let frame = frame(PROTOCOL_UDP, port, 2);
             if member(&first, &frame) == 0 {
@@ -208,8 +224,8 @@ mod tests {
         let mut counts = [[0; 8]; 4];
         for frame in flows() {
             let packet = FrameView::new(&frame).unwrap();
-            let member = first.member(packet, 4).unwrap();
-            counts[member][second[member].member(packet, 8).unwrap()] += 1;
+            let member = member_of(&first, packet, &members(4));
+            counts[member][member_of(&second[member], packet, &members(8))] += 1;
         }
         counts
     }

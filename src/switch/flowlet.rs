@@ -1,5 +1,6 @@
 //! Flows that change their port when they have been idle.
 
+use super::routes::PortSet;
 use crate::config::{LoadBalancing, PathAttributes};
 use crate::node::PortId;
 use crate::time::{Duration, Instant};
@@ -29,11 +30,11 @@ pub(super) struct FlowletTable {
 
 impl FlowletTable {
     /// For the equal-cost `sets` of a switch, in order.
-    pub fn new(attributes: &PathAttributes, sets: &[Vec<PortId>]) -> Self {
+    pub fn new(attributes: &PathAttributes, sets: &[PortSet]) -> Self {
         let most = if attributes.load_balancing == LoadBalancing::Flowlet { SETS } else { 0 };
         let mut with_slots = 0;
-        let starts = sets.iter().map(|ports| {
-            let has_slots = ports.len() > 1 && with_slots < most;
+        let starts = sets.iter().map(|set| {
+            let has_slots = set.all().len() > 1 && with_slots < most;
             with_slots += usize::from(has_slots);
             has_slots.then(|| (with_slots - 1) * SLOTS)
         });
@@ -42,8 +43,8 @@ impl FlowletTable {
     }
 
     /// Which slot of `set` a flow has; `None` when the set has no slots.
-    pub fn slot(&self, set: usize, hash: u16) -> Option<usize> {
-        Some(self.starts[set]? + usize::from(hash) % SLOTS)
+    pub fn slot(&self, set: usize, hash: impl FnOnce() -> u16) -> Option<usize> {
+        Some(self.starts[set]? + usize::from(hash()) % SLOTS)
     }
 
     /// The port that the slot's next packet keeps to at `now`.
@@ -66,22 +67,25 @@ mod tests {
         let attributes =
             PathAttributes { load_balancing: LoadBalancing::Flowlet, ..PathAttributes::default() };
         // Every second set has no choice.
-        let ports = |set: usize| (0..1 + set % 2).map(|port| PortId(port as u16)).collect();
-        FlowletTable::new(&attributes, &(0..sets).map(ports).collect::<Vec<_>>())
+        FlowletTable::new(&attributes, &(0..sets).map(|set| of(1 + set % 2)).collect::<Vec<_>>())
+    }
+
+    fn of(ports: usize) -> PortSet {
+        PortSet::new((0..ports).map(|port| PortId(port as u16)).collect())
     }
 
     // spec: SW-14
     #[test]
     fn the_first_128_sets_with_a_choice_have_512_slots_each() {
         let table = table(300);
-        let starts = |set| table.slot(set, 0);
+        let starts = |set| table.slot(set, || 0);
         assert_eq!((starts(0), starts(1), starts(3)), (None, Some(0), Some(512)));
         assert_eq!((starts(255), starts(257)), (Some(127 * 512), None));
         assert_eq!(table.slots.len(), 128 * 512);
-        assert_eq!(table.slot(3, 511), Some(1_023));
-        assert_eq!(table.slot(3, 512), Some(512));
-        let off = FlowletTable::new(&PathAttributes::default(), &[vec![PortId(0), PortId(1)]]);
-        assert_eq!((off.slot(0, 0), off.slots.len()), (None, 0));
+        assert_eq!(table.slot(3, || 511), Some(1_023));
+        assert_eq!(table.slot(3, || 512), Some(512));
+        let off = FlowletTable::new(&PathAttributes::default(), &[of(2)]);
+        assert_eq!((off.slot(0, || 0), off.slots.len()), (None, 0));
     }
 
     // spec: SW-14

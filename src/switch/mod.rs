@@ -211,7 +211,10 @@ impl Switch {
         };
         let (role, ecn, is_mrc) = (self.role(view), view.ecn(), self.is_mrc(view));
         let class = TrafficClass::of(&self.attributes, role, view.dscp());
-        let Some(to) = self.egress(ctx, view, class) else { return Err(("no_route", frame)) };
+        let to = match self.egress(ctx, view, class) {
+            Ok(to) => to,
+            Err(cause) => return Err((cause, frame)),
+        };
         if self.attributes.decrement_ttl && decrement_ttl(&mut frame).is_ok_and(|left| left == 0) {
             return Err(("ttl_expired", frame));
         }
@@ -343,6 +346,10 @@ impl Node for Switch {
 
     fn handle_timeout(&mut self, ctx: &mut Ctx<'_>) {
         self.meet_deadlines(ctx);
+    }
+
+    fn handle_link_state(&mut self, _: &mut Ctx<'_>, port: PortId, up: bool) {
+        self.link_changed(port, up);
     }
 
     fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit> {

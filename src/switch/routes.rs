@@ -23,7 +23,44 @@ pub struct Route {
 pub(super) struct RouteTable {
     /// By length, the longest first; each with its prefixes and their sets.
     lengths: BTreeMap<Reverse<u8>, BTreeMap<u32, usize>>,
-    sets: Vec<Vec<PortId>>,
+    sets: Vec<PortSet>,
+}
+
+/// Ports that lead to the same destinations equally well.
+#[derive(Debug)]
+pub(super) struct PortSet {
+    ports: Vec<PortId>,
+    /// Those that may be used now, in the same order.
+    usable: Vec<PortId>,
+}
+
+impl PortSet {
+    /// A set whose ports may all be used.
+    pub fn new(ports: Vec<PortId>) -> Self {
+        Self { usable: ports.clone(), ports }
+    }
+
+    /// All its ports.
+    pub fn all(&self) -> &[PortId] {
+        &self.ports
+    }
+
+    /// Those that may be used now, in the same order.
+    pub fn usable(&self) -> &[PortId] {
+        &self.usable
+    }
+
+    /// Whether the port may be used now.
+    pub fn is_usable(&self, port: PortId) -> bool {
+        self.usable.contains(&port)
+    }
+
+    fn set_usable(&mut self, port: PortId, usable: bool) {
+        let Self { ports, usable: before, .. } = self;
+        let after = |id: &PortId| if *id == port { usable } else { before.contains(id) };
+        let after: Vec<_> = ports.iter().copied().filter(after).collect();
+        *before = after;
+    }
 }
 
 impl RouteTable {
@@ -34,7 +71,7 @@ impl RouteTable {
         let mut known = BTreeMap::new();
         for Route { prefix, length, ports } in routes {
             let set = *known.entry(ports).or_insert_with_key(|ports| {
-                table.sets.push(ports.clone());
+                table.sets.push(PortSet::new(ports.clone()));
                 table.sets.len() - 1
             });
             let prefixes = table.lengths.entry(Reverse(length)).or_default();
@@ -52,10 +89,16 @@ impl RouteTable {
         })
     }
 
-    /// The ports of all sets; a set's number is its index. The sets are in the
-    /// order of the first routes that name them.
-    pub fn sets(&self) -> &[Vec<PortId>] {
+    /// All sets; a set's number is its index. They are in the order of the first
+    /// routes that name them.
+    pub fn sets(&self) -> &[PortSet] {
         &self.sets
+    }
+
+    /// From now on `port` may be used or not, in every set.
+    // spec: SW-13
+    pub fn set_usable(&mut self, port: PortId, usable: bool) {
+        self.sets.iter_mut().for_each(|set| set.set_usable(port, usable));
     }
 }
 
@@ -75,7 +118,7 @@ mod tests {
 
     fn ports(table: &RouteTable, destination: [u8; 4]) -> Vec<PortId> {
         let set = table.towards(destination.into());
-        set.map_or_else(Vec::new, |set| table.sets()[set].clone())
+        set.map_or_else(Vec::new, |set| table.sets()[set].all().to_vec())
     }
 
     // spec: SW-1
@@ -111,7 +154,8 @@ mod tests {
         let routes = [(1, 7), (2, 8), (3, 7)];
         let routes = routes.map(|(host, port)| route([10, 0, 0, host], 32, port)).to_vec();
         let table = RouteTable::new(routes);
-        assert_eq!(table.sets(), [[PortId(7)], [PortId(8)]]);
+        let sets: Vec<_> = table.sets().iter().map(PortSet::all).collect();
+        assert_eq!(sets, [[PortId(7)], [PortId(8)]]);
         assert_eq!(table.towards([10, 0, 0, 1].into()), table.towards([10, 0, 0, 3].into()));
     }
 }

@@ -4,6 +4,7 @@ use mrc_lab::config::EcmpHashMethod;
 use mrc_lab::node::PortId;
 use mrc_lab::scenario::{End, Overrides, Scenario, Topology, parse};
 use mrc_lab::sim::{InMemory, SimWorld};
+use mrc_lab::time::Instant;
 use mrc_lab::trace::{NoTrace, NodeId};
 use mrc_lab::wire::aeth::Aeth;
 use mrc_lab::wire::opcode::Opcode;
@@ -100,4 +101,55 @@ fn three_tiers_that_hash_alike_leave_most_cores_idle() {
     for behind in cores.chunks(CORES) {
         assert_eq!(behind.iter().filter(|count| **count == 0).count(), 6, "{cores:?}");
     }
+}
+
+/// 4 MiB over two spines; the first leaf's link to the first spine is down from
+/// 10 to 40 us.
+fn with_a_link_that_goes_down(reaction: &str) -> Scenario {
+    let text = format!(
+        "[switch_defaults]\nLinkDownReaction = '{reaction}'\n\
+         [topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
+         [[fault]]\nfrom = 'leaf0'\nto = 'spine0'\ndown = true\nafter = '10 us'\nbefore = '40 us'\n\
+         [[write]]\nfrom = 'h0'\nto = 'h1'\nbytes = '4 MiB'\n"
+    );
+    parse(&text, "down.toml", &Overrides::default()).expect("a good scenario")
+}
+
+/// When packets were lost on the link that is down, and when they arrived at the
+/// spine behind it.
+fn lost_and_passed(scenario: &Scenario, ran: &Ran) -> (Vec<Instant>, Vec<Instant>) {
+    let topology = Topology::new(scenario);
+    let node = |name: &str| topology.node(name).expect("a node of this name");
+    let lost = ran.sent(node("leaf0")).filter(|seen| seen.fault.is_some()).map(|seen| seen.at);
+    let data = ran.seen.iter().filter(|seen| !seen.sent && seen.node == node("spine0"));
+    let passed = data.filter(|seen| seen.is_data()).map(|seen| seen.at);
+    (lost.collect(), passed.collect())
+}
+
+// spec: SW-13, SW-20
+#[test]
+fn a_switch_that_keeps_a_dead_link_loses_what_takes_it() {
+    let scenario = with_a_link_that_goes_down("keep");
+    let ran = run(&scenario);
+    assert!(ran.is_complete(), "retransmissions with other entropy values get through");
+    let (lost, passed) = lost_and_passed(&scenario, &ran);
+    assert!(lost.len() > 100 && lost.iter().any(|at| *at > us(12)), "{}", lost.len());
+    assert!(lost.iter().all(|at| (us(10)..us(40)).contains(at)));
+    assert!(ran.counters[0].rtx as usize >= lost.len());
+    assert!(passed.iter().any(|at| *at > us(41)), "as soon as it is up it is used again");
+}
+
+// spec: SW-13, SW-20
+#[test]
+fn a_switch_that_removes_a_dead_link_sends_around_it_until_it_is_up() {
+    let scenario = with_a_link_that_goes_down("remove");
+    let ran = run(&scenario);
+    assert!(ran.is_complete());
+    let (lost, passed) = lost_and_passed(&scenario, &ran);
+    // What waited at the port is lost, and nothing that came later.
+    assert!(lost.len() < 100 && lost.iter().all(|at| (us(10)..us(20)).contains(at)), "{lost:?}");
+    assert!(passed.iter().any(|at| *at < us(10)));
+    assert!(!passed.iter().any(|at| (us(11)..us(40)).contains(at)));
+    assert!(passed.iter().any(|at| *at > us(41)), "restored");
+    assert_eq!(ran.trace.entries, run(&scenario).trace.entries, "one seed, one run");
 }

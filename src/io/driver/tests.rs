@@ -24,6 +24,7 @@ const PORT: PortId = PortId(0);
 enum Call {
     Frame(u8),
     Timeout,
+    Link(bool),
 }
 
 /// A node with one port that sends what it is given, and whose alarms ring.
@@ -52,6 +53,11 @@ impl Node for Plain {
             self.alarms.pop_front();
             self.calls.push((ctx.now, Call::Timeout));
         }
+    }
+
+    fn handle_link_state(&mut self, ctx: &mut Ctx<'_>, port: PortId, up: bool) {
+        assert_eq!(port, PORT);
+        self.calls.push((ctx.now, Call::Link(up)));
     }
 
     fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit> {
@@ -292,4 +298,36 @@ fn a_nic_schedules_the_same_however_late_its_driver_is() {
     assert!(punctual.len() > 25, "a window and retransmissions: {}", punctual.len());
     assert!(schedule(Duration::from_us(7)) == punctual);
     assert!(schedule(Duration::from_us(300)) == punctual);
+}
+
+// spec: SW-13, SW-21
+#[test]
+fn a_node_is_told_of_its_links_before_its_next_call() {
+    let down = |from, until| FaultRule {
+        matches: PacketMatch { from: Some(from), until, ..PacketMatch::default() },
+        action: FaultAction::Down,
+    };
+    let link = link(Duration::ZERO, vec![down(ns(10), Some(ns(20)))]);
+    let mut driver = driver(Plain::new(None), link, NoTrace);
+    driver.call(ns(5), |node, _| node.alarms.extend([ns(14), ns(30)]));
+    driver.frame(ns(9), PORT, &[1]);
+    // A late driver replays the alarm at its instant, when the link was down.
+    driver.frame(ns(40), PORT, &[2]);
+    driver.with_links(ns(50), |now, links| links[0].add_rule(2, down(now, None)));
+    driver.frame(ns(60), PORT, &[3]);
+    driver.with_links(ns(70), |_, links| links[0].clear_rules(None));
+    driver.frame(ns(80), PORT, &[4]);
+    let expected = [
+        (ns(9), Call::Frame(1)),
+        (ns(14), Call::Link(false)),
+        (ns(14), Call::Timeout),
+        (ns(30), Call::Link(true)),
+        (ns(30), Call::Timeout),
+        (ns(40), Call::Frame(2)),
+        (ns(60), Call::Link(false)),
+        (ns(60), Call::Frame(3)),
+        (ns(80), Call::Link(true)),
+        (ns(80), Call::Frame(4)),
+    ];
+    assert_eq!(driver.node().calls, expected);
 }

@@ -1,7 +1,7 @@
 //! Which port of an equal-cost set packets take.
 
 use super::*;
-use crate::config::LoadBalancing;
+use crate::config::{EcmpHashMethod, LinkDownReaction, LoadBalancing};
 
 /// A switch whose flows may change their port after `gap`.
 fn flowlet(gap: Duration, pfc_aware: bool) -> Bench {
@@ -106,4 +106,86 @@ fn paused_ports_are_avoided_where_the_switch_is_aware_of_them() {
     (0..64).for_each(|_| bench.arrive(at(0), ack(BEHIND_BOTH)));
     bench.run_until(us(1));
     assert!(ports(&bench).contains(&LEFT));
+}
+
+fn reacting(reaction: LinkDownReaction, set: impl FnOnce(&mut SwitchAttributes)) -> Bench {
+    let mut config = config(1_000_000);
+    config.attributes.paths.link_down = reaction;
+    set(&mut config.attributes);
+    Bench::new(config)
+}
+
+fn link_state(bench: &mut Bench, port: PortId, up: bool) {
+    bench.call(at(0), |switch, ctx| switch.handle_link_state(ctx, port, up));
+}
+
+/// How many of 64 flows take LEFT and RIGHT.
+fn split(bench: &mut Bench) -> [usize; 2] {
+    bench.sent.clear();
+    (0..64).for_each(|flow| bench.arrive(at(0), of_flow(flow)));
+    bench.run();
+    [LEFT, RIGHT].map(|port| ports(bench).iter().filter(|taken| **taken == port).count())
+}
+
+// spec: SW-13
+#[test]
+fn a_port_whose_link_is_down_leaves_its_sets_when_told_until_it_is_up() {
+    let mut bench = reacting(LinkDownReaction::Remove, |_| {});
+    let before = split(&mut bench);
+    assert!(before.iter().all(|count| *count > 16), "{before:?}");
+    link_state(&mut bench, LEFT, false);
+    assert_eq!(split(&mut bench), [0, 64]);
+    link_state(&mut bench, RIGHT, false);
+    assert_eq!(split(&mut bench), [0, 0]);
+    assert_eq!(bench.switch.counters(UP).drops.of("next_hop_down"), 64);
+    link_state(&mut bench, LEFT, true);
+    assert_eq!(split(&mut bench), [64, 0]);
+    link_state(&mut bench, RIGHT, true);
+    assert_eq!(split(&mut bench), before, "each flow has its port back");
+    // A set of one port too.
+    link_state(&mut bench, DOWN, false);
+    bench.arrive(at(0), ack(HOST));
+    assert_eq!(bench.switch.counters(UP).drops.of("next_hop_down"), 65);
+}
+
+// spec: SW-13
+#[test]
+fn by_default_a_port_stays_whatever_its_link_does() {
+    assert_eq!(SwitchAttributes::default().paths.link_down, LinkDownReaction::Keep);
+    let mut bench = reacting(LinkDownReaction::Keep, |_| {});
+    let before = split(&mut bench);
+    link_state(&mut bench, LEFT, false);
+    assert_eq!(split(&mut bench), before);
+}
+
+// spec: SW-12, SW-13
+#[test]
+fn direct_choice_falls_back_to_the_hash_where_its_port_has_left() {
+    // The address ends in 2: the set's second port, RIGHT.
+    let mut bench = reacting(LinkDownReaction::Remove, |a| {
+        a.paths.hash = EcmpHashMethod::DprWithFallback;
+    });
+    assert_eq!(split(&mut bench), [0, 64]);
+    link_state(&mut bench, RIGHT, false);
+    assert_eq!(split(&mut bench), [64, 0]);
+    link_state(&mut bench, RIGHT, true);
+    assert_eq!(split(&mut bench), [0, 64]);
+}
+
+// spec: SW-13, SW-14
+#[test]
+fn a_flowlet_leaves_a_port_that_has_left() {
+    let mut bench = reacting(LinkDownReaction::Remove, |a| {
+        a.paths.load_balancing = LoadBalancing::Flowlet;
+    });
+    bench.arrive(at(0), of_flow(1));
+    bench.run();
+    let [first, other] = if ports(&bench) == [LEFT] { [LEFT, RIGHT] } else { [RIGHT, LEFT] };
+    link_state(&mut bench, first, false);
+    bench.arrive(us(1), of_flow(1));
+    bench.run();
+    assert_eq!(ports(&bench), [first, other]);
+    link_state(&mut bench, other, false);
+    bench.arrive(us(2), of_flow(1));
+    assert_eq!(bench.switch.drops().of("next_hop_down"), 1);
 }
