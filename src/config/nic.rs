@@ -175,6 +175,13 @@ impl NicAttributes {
         u64::from(self.mss) + DATA_IP_OVERHEAD as u64
     }
 
+    /// What a path holds in a round trip when this is the slowest NIC, in bytes;
+    /// at least one nominal packet.
+    // spec: SW-9
+    pub fn plane_bdp(&self) -> u64 {
+        self.data_rate.bytes_in(self.config_base_rtt).max(self.nominal_packet())
+    }
+
     /// 1.5 times the bandwidth-delay product of a link of this rate, in bytes; at
     /// least one nominal packet, so that a slow link sends too.
     // spec: CC-11

@@ -175,7 +175,7 @@ const QUEUES: Group<SwitchAttributes> = Group {
             "PlaneBDP",
             Size { min: 64, max: 1 << 40 },
             plane_bdp,
-            "What a path holds in a round trip; under the UET policy with trimming the queue limit per port and class, in bytes of IP datagrams."
+            "What a path holds in a round trip; in a scenario that does not set it the lowest DataRate of a NIC x its ConfigBaseRTT. Under the UET policy with trimming the queue limit per port and class, in bytes of IP datagrams."
         ),
         switch!(
             "TrimmingEnabled",

@@ -164,7 +164,9 @@ fn read_nodes<'a>(
     generated: Option<&Generated<'a>>,
     findings: &Findings<'_>,
 ) -> Nodes<'a> {
-    let (nics, switches) = (defaults.nics(top, generated), defaults.switches(top, generated));
+    let nics = defaults.nics(top, generated);
+    let mut switches = defaults.switches(top, generated);
+    nodes::settle_plane_bdp(top, &nics, &mut switches);
     if nics.is_empty() && !top.has("nic") {
         let what = "there is no NIC; add a [[nic]] section for each, or a [topology]";
         findings.add_general(what.to_owned());

@@ -164,3 +164,34 @@ fn links_take_no_modelled_time_where_an_end_is_not_paced() {
     );
     assert_eq!(topology.nodes.iter().map(NodePlan::paced).collect::<Vec<_>>(), [true, false, true]);
 }
+
+// spec: SW-9
+#[test]
+fn plane_bdp_is_that_of_the_slowest_nic_where_the_file_sets_none() {
+    let lab = |nics: &str, switches: &str, one: &str| {
+        let text = format!(
+            "{nics}\n{switches}\n[topology]\nkind = 'leaf-spine'\nleaves = 1\nspines = 1\n\
+             hosts_per_leaf = 2\n[[switch]]\nname = 'spine0'\n{one}"
+        );
+        let native = Overrides { profile: Some(Profile::Native), seed: None };
+        [Overrides::default(), native].map(|overrides| {
+            let scenario = parse(&text, "x.toml", &overrides).expect("the scenario is right");
+            let switches = scenario.switches.iter();
+            switches.map(|switch| switch.attributes.plane_bdp).collect::<Vec<_>>()
+        })
+    };
+    // 400 Gbps x 6 us, and native 10 Gbps x 200 us.
+    assert_eq!(lab("", "", ""), [[300_000; 2], [250_000; 2]]);
+    let nics =
+        "[[nic]]\nname = 'h1'\nattributes = { DataRate = '100 Gbps', ConfigBaseRTT = '8 us' }";
+    assert_eq!(lab(nics, "", ""), [[100_000; 2], [250_000; 2]]);
+    let nics = "[nic_defaults]\nDataRate = '100 Mbps'\nConfigBaseRTT = '8 us'";
+    assert_eq!(lab(nics, "", ""), [[4_156; 2]; 2], "never less than a full packet");
+    let one = "attributes = { PlaneBDP = '77 KB' }";
+    assert_eq!(lab(nics, "", one), [[4_156, 77_000]; 2]);
+    let all = "[switch_defaults]\nPlaneBDP = '88 KB'";
+    assert_eq!(lab(nics, all, one), [[88_000, 77_000]; 2]);
+    // A link is not its NIC, and a switch alone has its own default.
+    assert_eq!(read(TWO_HOSTS).switches[0].attributes.plane_bdp, 300_000);
+    assert_eq!(crate::config::SwitchAttributes::default().plane_bdp, 300_000);
+}

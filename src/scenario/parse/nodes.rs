@@ -240,6 +240,27 @@ fn refuse_problems<'a, 'b: 'a>(
     }
 }
 
+/// Gives every switch for which the file sets no PlaneBDP what the slowest NIC
+/// makes of it.
+// spec: SW-9
+pub(super) fn settle_plane_bdp(
+    top: &Section<'_>,
+    nics: &[(Section<'_>, NicSpec)],
+    switches: &mut [(Section<'_>, SwitchSpec)],
+) {
+    let sets = |section: &Section<'_>, key| {
+        section.part(key).is_some_and(|attributes| attributes.has("PlaneBDP"))
+    };
+    let attributes = nics.iter().map(|(_, nic)| &nic.attributes);
+    let slowest = attributes.min_by_key(|nic| (nic.data_rate, nic.config_base_rtt));
+    let Some(slowest) = slowest.filter(|_| !sets(top, "switch_defaults")) else { return };
+    for (section, switch) in switches {
+        if !sets(section, "attributes") {
+            switch.attributes.plane_bdp = slowest.plane_bdp();
+        }
+    }
+}
+
 /// Refuses names and addresses that are taken.
 pub(super) fn check_unique(
     nics: &[(Section<'_>, NicSpec)],
