@@ -25,7 +25,7 @@ struct Pool {
 }
 
 /// What one port has in one pool.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Account {
     /// What came in here, headroom not included.
     occupancy: u64,
@@ -103,7 +103,7 @@ impl SharedBuffer {
         let buffer = &attributes.buffer;
         Self {
             pools,
-            accounts: vec![[Account::default(); POOLS]; own_limits.len()],
+            accounts: vec![Default::default(); own_limits.len()],
             own_limits,
             limit: limit(attributes),
             class_pools: attributes.class_pools().map(|pool| pool as u8),
@@ -281,7 +281,7 @@ impl SharedBuffer {
                 counters.frames_out += 1;
                 counters.bytes_out += bytes;
             }
-            Fate::Dropped => counters.drops += 1,
+            Fate::Dropped(cause) => counters.drops.count(cause),
         }
     }
 
@@ -314,8 +314,8 @@ impl SharedBuffer {
 pub(super) enum Fate {
     /// It left, with so many bytes.
     Sent(u64),
-    /// It is gone.
-    Dropped,
+    /// It is gone, for this cause.
+    Dropped(&'static str),
 }
 
 // spec: SW-9, SW-15

@@ -38,7 +38,7 @@ pub struct PortCounters {
 
 /// What a port counts of one traffic class.
 // spec: SW-19
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounters {
     /// Packets that arrived here.
     pub frames_in: u64,
@@ -48,8 +48,10 @@ pub struct ClassCounters {
     pub frames_out: u64,
     /// Bytes of these on the wire.
     pub bytes_out: u64,
-    /// Packets dropped for want of room, where the port's `drops` counts them.
-    pub drops: u64,
+    /// Packets dropped for want of room by cause, where the port's `drops` counts
+    /// them.
+    #[serde(serialize_with = "by_cause")]
+    pub drops: Drops,
     /// Packets marked.
     pub marked: u64,
     /// Pause frames for this class whose last bit has left.
@@ -66,7 +68,7 @@ pub struct ClassCounters {
 /// datagrams, at least 46 each, as the pool counts them; what a trim leaves
 /// comes in once more.
 // spec: SW-19
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PoolCounters {
     /// Packets that arrived here, dropped ones included.
     pub frames_in: u64,
@@ -76,8 +78,10 @@ pub struct PoolCounters {
     pub frames_out: u64,
     /// Bytes of these.
     pub bytes_out: u64,
-    /// Packets dropped for want of room, where the port's `drops` counts them.
-    pub drops: u64,
+    /// Packets dropped for want of room by cause, where the port's `drops` counts
+    /// them.
+    #[serde(serialize_with = "by_cause")]
+    pub drops: Drops,
     /// The most that was held of what came in here, headroom not included.
     pub ingress_high_water: u64,
     /// The most headroom that was used.

@@ -172,8 +172,8 @@ impl Switch {
         cause: &'static str,
         frame: Frame,
     ) {
-        self.port(port).counters.classes[class.index()].drops += 1;
-        self.buffer.count(port, class, Fate::Dropped);
+        self.port(port).counters.classes[class.index()].drops.count(cause);
+        self.buffer.count(port, class, Fate::Dropped(cause));
         self.discard(ctx, port, cause, frame);
     }
 

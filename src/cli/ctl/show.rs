@@ -27,7 +27,7 @@ pub fn response(response: &Response) -> String {
             format!("{}{}{}", numbers(counters), columns(&POOL, pools), drop_lines(drops))
         }
         Response::SwitchCounters { ports, drops } => {
-            format!("{}{}", columns(&PORT, ports), drop_lines(drops))
+            format!("{}{}{}", columns(&PORT, ports), drop_lines(drops), class_drops(ports))
         }
         Response::Closed { qp } => qp_table(std::slice::from_ref(qp)),
         Response::Digest { sha256 } => format!("{sha256}\n"),
@@ -146,6 +146,24 @@ fn drop_lines(drops: &BTreeMap<String, u64>) -> String {
     drops.iter().map(|(cause, count)| format!("dropped, {cause}: {count}\n")).collect()
 }
 
+/// Where a switch's ports dropped packets for want of room:
+/// `mrc0, TC0, queue_full: 3`.
+// spec: SW-19
+fn class_drops(ports: &[Map<String, Value>]) -> String {
+    let mut lines = String::new();
+    for port in ports {
+        let interface = port.get("interface").and_then(Value::as_str).unwrap_or("?");
+        let classes = port.get("classes").and_then(Value::as_array);
+        for (class, counters) in classes.into_iter().flatten().enumerate() {
+            let drops = counters.get("drops").and_then(Value::as_object);
+            for (cause, count) in drops.into_iter().flatten() {
+                lines += &format!("{interface}, TC{class}, {cause}: {count}\n");
+            }
+        }
+    }
+    lines
+}
+
 /// What is shown of a switch's port.
 const PORT: [&str; 8] = [
     "interface",
@@ -204,4 +222,25 @@ fn report_lines(report: &Report) -> String {
         lines.push(format!("capture       {packets} frames, {dropped} left out"));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: SW-19
+    #[test]
+    fn a_switchs_drops_are_shown_by_port_class_and_cause() {
+        let port = serde_json::json!({
+            "interface": "s0",
+            "classes": [{"drops": {"pool_full": 1, "queue_full": 3}}, {"drops": {}}, {"drops": {"queue_full": 2}}],
+        });
+        let Value::Object(port) = port else { panic!("an object") };
+        let drops = [("queue_full".to_owned(), 6)].into();
+        let text = response(&Response::SwitchCounters { ports: vec![port], drops });
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        let classes = ["s0, TC0, pool_full: 1", "s0, TC0, queue_full: 3", "s0, TC2, queue_full: 2"];
+        assert_eq!(lines[0], "dropped, queue_full: 6");
+        assert_eq!(lines[1..], classes);
+    }
 }

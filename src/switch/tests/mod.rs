@@ -1,6 +1,7 @@
 //! The switch on real frames.
 
 mod buffer;
+mod counters;
 mod ecn;
 mod forwarding;
 mod paths;

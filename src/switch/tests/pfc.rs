@@ -43,7 +43,7 @@ fn the_176th_packet_of_4000_bytes_pauses_the_sender_and_the_241st_is_lost() {
     let mut bench = lossless();
     fill(&mut bench, 240);
     assert_eq!(bench.switch.drops().total(), 0);
-    let pool = *bench.switch.pool_counters(UP).next().unwrap();
+    let pool = bench.switch.pool_counters(UP).next().unwrap();
     assert_eq!((pool.ingress_high_water, pool.headroom_high_water), (704_000, 256_000));
     fill(&mut bench, 1);
     assert_eq!(bench.switch.counters(UP).drops.of("headroom_full"), 1);
@@ -104,7 +104,7 @@ fn lossy_classes_are_neither_paused_nor_charged_to_headroom() {
     fill(&mut bench, 300);
     bench.run();
     assert_eq!(signals(&bench), []);
-    let pool = *bench.switch.pool_counters(UP).next().unwrap();
+    let pool = bench.switch.pool_counters(UP).next().unwrap();
     assert_eq!((pool.headroom_high_water, pool.ingress_high_water), (0, 1_200_000));
 }
 

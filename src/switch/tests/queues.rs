@@ -73,7 +73,7 @@ fn a_frame_that_fills_its_queue_fits_and_one_byte_more_does_not() {
         assert_eq!(bench.sent.len() as u64, fit);
         let counters = bench.switch.counters(DOWN);
         assert_eq!(counters.drops.of("queue_full"), 3 - fit);
-        assert_eq!(counters.classes[0].drops, 3 - fit);
+        assert_eq!(counters.classes[0].drops.of("queue_full"), 3 - fit);
         let pools: Vec<_> = bench.switch.pool_counters(DOWN).collect();
         assert_eq!(
             pools.iter().map(|p| p.egress_high_water).collect::<Vec<_>>(),

@@ -22,6 +22,7 @@ fn last_sent(config: SwitchConfig, destination: Ipv4Addr, role: Role) -> Frame {
     bench.sent.pop().unwrap().2
 }
 
+// case E12: 44 bytes of headers, all that a NACK needs.
 // spec: SW-16, DSCP-1, DSCP-5, NACK-1
 #[test]
 fn a_trimmable_packet_that_finds_no_room_is_cut_to_its_headers() {
