@@ -1,20 +1,22 @@
 //! Fabrics of switches: which ways packets take.
 
-use mrc_lab::config::EcmpHashMethod;
+use std::collections::{BTreeMap, BTreeSet};
+
+use mrc_lab::config::{EcmpHashMethod, SWITCH_ATTRIBUTES};
 use mrc_lab::node::PortId;
 use mrc_lab::scenario::{End, Overrides, Scenario, Topology, parse};
 use mrc_lab::sim::{InMemory, SimWorld};
-use mrc_lab::time::Instant;
+use mrc_lab::time::{Duration, Instant};
 use mrc_lab::trace::{NoTrace, NodeId};
 use mrc_lab::wire::aeth::Aeth;
-use mrc_lab::wire::opcode::Opcode;
+use mrc_lab::wire::opcode::{Kind, Opcode};
 use mrc_lab::wire::packet::{Body, Ecn, MacPair, Packet};
 use mrc_lab::wire::psn::Psn;
 use mrc_lab::wire::qpn::Qpn;
 use mrc_lab::wire::role::Role;
 
 use crate::lab::*;
-use crate::peer::plain_bth;
+use crate::peer::{Stage, plain_bth};
 
 /// Hosts of each of the two leaves.
 const HOSTS: usize = 8;
@@ -152,4 +154,80 @@ fn a_switch_that_removes_a_dead_link_sends_around_it_until_it_is_up() {
     assert!(!passed.iter().any(|at| (us(11)..us(40)).contains(at)));
     assert!(passed.iter().any(|at| *at > us(41)), "restored");
     assert_eq!(ran.trace.entries, run(&scenario).trace.entries, "one seed, one run");
+}
+
+// case E18: one QP uses every next hop, by its entropy values alone.
+// spec: SW-12, SCHED-2
+#[test]
+fn one_qp_uses_all_next_hops() {
+    let text = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 8\nhosts_per_leaf = 1\n\
+                [[write]]\nfrom = 'h0'\nto = 'h1'\nbytes = '1 MiB'\n";
+    let scenario = parse(text, "one.toml", &Overrides::default()).expect("a good scenario");
+    let topology = Topology::new(&scenario);
+    let ran = run(&scenario);
+    assert!(ran.is_complete());
+    let qps: BTreeSet<_> = ran.data_sent(A).map(|seen| seen.packet().bth.destination_qp).collect();
+    assert!(qps.len() <= 2, "its number is not known at first: {qps:?}");
+    let through = (0..8).map(|spine| {
+        let spine = topology.node(&format!("spine{spine}")).expect("a node of this name");
+        ran.data_sent(spine).count()
+    });
+    let through: Vec<_> = through.collect();
+    assert_eq!(through.iter().sum::<usize>(), 256);
+    assert!(through.iter().all(|count| *count > 8), "of 256 packets, 32 each: {through:?}");
+}
+
+// case E15: eight QPs, and a port that changes with each packet and stays in the
+// range of ephemeral ports.
+#[test]
+fn source_ports_change_with_each_packet_and_stay_in_their_range() {
+    let ran = run(&over_a_switch().with_flow(flow(200_000, 8)));
+    assert!(ran.is_complete());
+    let ports: Vec<_> = ran.data_sent(A).map(|seen| seen.packet().entropy).collect();
+    assert_eq!(ports.len(), 8 * 49);
+    assert!(ports.windows(2).all(|pair| pair[0] != pair[1]), "{ports:?}");
+    assert!(ports.iter().collect::<BTreeSet<_>>().len() > 16, "{ports:?}");
+    let mut by_qp = BTreeMap::<_, BTreeSet<u16>>::new();
+    for seen in ran.data_sent(A) {
+        let packet = seen.packet();
+        let Body::Write { reth, .. } = packet.body else { panic!("data") };
+        by_qp.entry(reth.va / 200_000).or_default().insert(packet.entropy);
+    }
+    assert!(by_qp.values().all(|ports| ports.len() > 8), "each QP by itself: {by_qp:?}");
+    // Answers have one too.
+    let all = [A, B].into_iter().flat_map(|node| ran.sent(node));
+    assert!(all.map(|seen| seen.packet().entropy).all(|port| port >= 0xC000));
+}
+
+// case E12: what a trim leaves is what a NACK needs, and no option makes it less.
+// Packets that are cut anywhere else are dropped and counted, once.
+// spec: SW-16, W-14
+#[test]
+fn packets_cut_inside_a_header_are_dropped_and_counted() {
+    let trims = SWITCH_ATTRIBUTES.attributes().map(|attribute| attribute.name);
+    let trims: Vec<_> = trims.filter(|name| name.contains("Trim")).collect();
+    assert_eq!(trims, ["TrimmingEnabled", "TrimIpLength", "TrimVictim"], "none has a length");
+
+    let scenario = over_a_switch();
+    let mut trace = NoTrace;
+    let mut stage = Stage::new(&scenario, &mut trace);
+    let message = stage.message(A, B, 4_096);
+    let at_b = stage.listen(B);
+    stage.deliver(&message);
+    let whole = at_b.received(Kind::Write).remove(0);
+    let switch = NodeId(2);
+    let dropped = |stage: &Stage<'_>| {
+        stage.world.switch(switch).drops().total() + stage.world.nic(B).drops().total()
+    };
+    for length in [0, 14, 34, 42, 54, 64, 256] {
+        for to in [End { node: switch, port: PortId(0) }, port0(B)] {
+            let before = dropped(&stage);
+            stage.inject(A, to, whole[..length].to_vec());
+            stage.run_for(Duration::from_us(10));
+            assert_eq!(dropped(&stage), before + 1, "{length} bytes at {to:?}");
+        }
+    }
+    let switch = stage.world.switch(switch);
+    assert!(switch.drops().total() >= 2, "what has no IPv4 header goes no further");
+    assert_eq!(stage.world.nic(B).counters().trimmed_pkts_rcvd, 0);
 }
