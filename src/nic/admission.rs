@@ -28,6 +28,9 @@ impl Nic {
         if !self.responders.allows(remote.ip) {
             return Err("peer_not_allowed");
         }
+        if self.next_hops.to(remote.ip).is_none() {
+            return Err("no_next_hop");
+        }
         match self.responders.room_for(remote.ip) {
             Room::Free => {}
             Room::Closing(qpn) => {

@@ -78,6 +78,9 @@ pub enum PostError {
     /// A NIC does not send to itself.
     #[error("{0} is this NIC's own address; it does not send to itself")]
     OwnAddress(Ipv4Addr),
+    /// The NIC knows no MAC address to send to.
+    #[error("no next hop leads to {0}; give its MAC address, or a gateway, when the NIC starts")]
+    NoNextHop(Ipv4Addr),
     /// Every QP number is in use.
     #[error("every QP number is in use")]
     NoNumber,
@@ -215,6 +218,9 @@ impl Nic {
         }
         if work.peer == self.config.ip {
             return Err(PostError::OwnAddress(work.peer));
+        }
+        if self.next_hops.to(work.peer).is_none() {
+            return Err(PostError::NoNextHop(work.peer));
         }
         let readable = work.length == 0
             || self.memory.read(work.lkey, work.local_va, work.length as usize).is_some();

@@ -7,6 +7,7 @@ use super::requester::Requester;
 use crate::node::{Ctx, Frame};
 use crate::trace::{Direction, Event, PacketEvent, QpAddress};
 use crate::wire::bth::Bth;
+use crate::wire::mac::MacPair;
 use crate::wire::meth::Meth;
 use crate::wire::opcode::Kind;
 use crate::wire::packet::{Body, Ecn, Packet, wire_bytes};
@@ -97,7 +98,11 @@ impl Nic {
             data.outgoing.transmission.map(|number| (data.qpn, data.outgoing.psn, number))
         });
         let mut frame = ctx.frames.take();
-        packet.emit(&self.format, self.config.macs, &mut frame);
+        // There was a way when the QP was made.
+        let next_hop = self.next_hops.to(packet.destination);
+        let destination = next_hop.unwrap_or(self.config.macs.destination);
+        let macs = MacPair { destination, ..self.config.macs };
+        packet.emit(&self.format, macs, &mut frame);
         let direction = if cause.is_some() { Direction::ReTx } else { Direction::Tx };
         let event = PacketEvent {
             direction,

@@ -14,6 +14,7 @@ mod group;
 mod groups;
 mod ingress;
 mod memory;
+mod next_hops;
 mod numbers;
 mod pause;
 mod pcie;
@@ -64,6 +65,7 @@ use transmit::TransmitScheduler;
 pub use api::{PostError, QpChoice, QpInfo, QpSide, WorkRequest};
 pub use counters::NicCounters;
 pub use memory::{Access, MemoryRegion};
+pub use next_hops::NextHops;
 pub use pool::{BufferCounters, PoolCounters};
 pub use requester::{QpErrorReason, RetransmitCounts};
 pub use rtt::RttStatistics;
@@ -86,6 +88,7 @@ pub struct NicConfig {
 #[derive(Debug)]
 pub struct Nic {
     config: NicConfig,
+    next_hops: NextHops,
     format: FrameFormat,
     limits: RequesterLimits,
     schedule: RetransmitSchedule,
@@ -118,7 +121,9 @@ impl Nic {
         let window = attributes.window(config.link_rate);
         let tombstones =
             Tombstones::new(attributes.tombstone_time(), attributes.max_tombstones as usize);
+        let next_hop = Some(config.macs.destination);
         Self {
+            next_hops: NextHops { default: next_hop, peers: BTreeMap::new() },
             format,
             limits: RequesterLimits::new(attributes),
             schedule: RetransmitSchedule::new(attributes),
@@ -139,6 +144,12 @@ impl Nic {
             drops: Drops::default(),
             config,
         }
+    }
+
+    /// Sends to these MAC addresses from now on, in place of the one that its
+    /// link leads to.
+    pub fn set_next_hops(&mut self, next_hops: NextHops) {
+        self.next_hops = next_hops;
     }
 
     /// Its IPv4 address.

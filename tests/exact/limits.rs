@@ -2,10 +2,11 @@
 
 use core::net::Ipv4Addr;
 
-use mrc_lab::nic::{QpChoice, QpSide};
+use mrc_lab::nic::{NextHops, PostError, QpChoice, QpSide};
 use mrc_lab::node::{NoTap, Node};
 use mrc_lab::time::{Duration, Instant};
 use mrc_lab::trace::QpEventKind;
+use mrc_lab::wire::mac::MacAddr;
 use mrc_lab::wire::packet::{Body, Packet};
 use mrc_lab::wire::qpn::{Qpn, RKey};
 use mrc_lab::wire::role::Role;
@@ -164,6 +165,24 @@ fn a_peer_that_is_not_on_the_list_gets_no_side_and_no_answer() {
     assert!(bench.answer(&packet.trimmed(Role::Trimmed).from(STRANGER)).is_empty());
     assert_eq!((bench.drops("peer_not_allowed"), bench.nic().holdings()), (2, [0; 4]));
     assert_eq!(bench.answer(&packet), ["SACK 0", "ACK 0"]);
+}
+
+// On a link with several peers or a router a NIC sends to more than one MAC address.
+// spec: REL-1
+#[test]
+fn a_peer_without_a_next_hop_gets_no_side_and_no_message() {
+    let near = MacAddr([2, 0, 0, 0, 0, 9]);
+    let mut bench = Bench::alone(B, |_| {});
+    let hops = NextHops { default: None, peers: [(bench.nic_ip(A), near)].into() };
+    bench.world.with_nic(B, |nic, _| nic.set_next_hops(hops));
+    assert!(bench.answer(&whole(&bench, 10).from(STRANGER)).is_empty());
+    assert_eq!((bench.drops("no_next_hop"), bench.nic().holdings()), (1, [0; 4]));
+    let answers = bench.answers(&whole(&bench, 11).asking());
+    assert_eq!(answers.len(), 2);
+    assert!(answers.iter().all(|sent| sent.frame[..6] == near.0));
+    bench.world.with_nic(A, |nic, _| nic.set_next_hops(NextHops::default()));
+    let work = bench.work(100);
+    assert_eq!(bench.post_work(QpChoice::New, work), Err(PostError::NoNextHop(work.peer)));
 }
 
 // spec: REL-1, REL-4, SCHED-3
