@@ -38,8 +38,12 @@ fn open(interface: &str, frames: usize) -> PacketSocket {
     PacketSocket::open(interface, &options).expect("opens")
 }
 
-const DEFAULT: PacketSocketOptions =
-    PacketSocketOptions { frame_capacity: 4_224, ring_frames: 4_096, qdisc_bypass: false };
+const DEFAULT: PacketSocketOptions = PacketSocketOptions {
+    frame_capacity: 4_224,
+    ring_frames: 4_096,
+    qdisc_bypass: false,
+    promiscuous: false,
+};
 
 /// Sends until something arrives: for a moment after an end came up the kernel
 /// drops what is sent from the other.

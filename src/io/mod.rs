@@ -10,6 +10,8 @@
 //!   WallClock      CLOCK_MONOTONIC <-> protocol time
 //!   Lateness       scheduled against actual
 //!   HostErrors     send errors of the host by name
+//!   Interface      what this host's interfaces are called, and who is on their links
+//!   GuardSocket    keeps the kernel from answering packets that are not for it
 //! ```
 //!
 //! Nothing here knows the protocol; a node is anything that is a `Node`. Unsafe
@@ -18,7 +20,9 @@
 pub mod clock;
 pub mod driver;
 pub mod event_loop;
+pub mod guard;
 pub mod host_errors;
+pub mod interface;
 pub mod lateness;
 mod outgoing;
 pub mod packet_socket;
@@ -30,7 +34,9 @@ pub mod waiter;
 pub use clock::WallClock;
 pub use driver::Driver;
 pub use event_loop::{EventLoop, IoReport, PortIo, PortReport};
+pub use guard::GuardSocket;
 pub use host_errors::HostErrors;
+pub use interface::Interface;
 pub use lateness::Lateness;
 pub use outgoing::Outgoing;
 pub use packet_socket::{BatchResult, OddFrames, PacketSocket, PacketSocketOptions, Received};

@@ -23,11 +23,15 @@ pub struct PacketSocketOptions {
     /// default: frames sent so are invisible to captures on the sending
     /// interface and untouched by `tc`, and over veth it is hardly faster.
     pub qdisc_bypass: bool,
+    /// Whether the hardware is to hand over frames to any MAC address, as it has
+    /// to for a NIC with an address of its own. Off by default: veth ends have
+    /// no filter.
+    pub promiscuous: bool,
 }
 
 impl Default for PacketSocketOptions {
     fn default() -> Self {
-        Self { frame_capacity: 4_224, ring_frames: 4_096, qdisc_bypass: false }
+        Self { frame_capacity: 4_224, ring_frames: 4_096, qdisc_bypass: false, promiscuous: false }
     }
 }
 
@@ -94,6 +98,9 @@ impl PacketSocket {
         sys::ignore_outgoing(&socket).map_err(during("ignoring frames sent here"))?;
         if options.qdisc_bypass {
             sys::bypass_qdisc(&socket).map_err(during("bypassing the qdisc"))?;
+        }
+        if options.promiscuous {
+            sys::receive_all(&socket, index).map_err(during("receiving for all addresses"))?;
         }
         let ring = RxRing::map(&socket, options.frame_capacity, options.ring_frames)
             .map_err(during("mapping the receive ring"))?;

@@ -128,6 +128,18 @@ pub(super) fn bypass_qdisc(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)
 }
 
+/// Has the interface hand over frames to any MAC address, as long as `socket` is
+/// open.
+pub(super) fn receive_all(socket: &Socket, interface: u32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: interface as libc::c_int,
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set_option(socket, libc::PACKET_ADD_MEMBERSHIP, membership)
+}
+
 /// Frames that did not fit the ring since the last call.
 pub(super) fn take_drops(socket: &Socket) -> io::Result<u32> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };

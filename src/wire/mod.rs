@@ -15,12 +15,14 @@
 //!   probe     PETH 16
 //! ```
 //!
-//! Beside MRC's packets there is one frame of the link itself: [`pfc`].
+//! Beside MRC's packets there are two frames of the link itself: [`pfc`] and,
+//! to find a router on a link that is not a lab's, [`arp`].
 //!
 //! What never panics: every `new`, `parse` and getter, whatever the bytes.
 //! What may panic: `emit` of a header into a slice that is shorter than it.
 
 pub mod aeth;
+pub mod arp;
 pub mod bth;
 pub mod cc_state;
 pub mod checksum;
