@@ -19,9 +19,10 @@ use mrc_lab::io::waiter::WAKER;
 use mrc_lab::io::{EventLoop, IoReport, PacketSocket, PacketSocketOptions, PortIo, WallClock};
 use mrc_lab::nic::{Access, MemoryRegion, Nic, NicConfig, NicCounters, QpChoice, WorkRequest};
 use mrc_lab::node::link::Link;
+use mrc_lab::node::{Ctx, Frame, Node, PortId, Transmit};
 use mrc_lab::record::Fidelity;
 use mrc_lab::rng::Rng;
-use mrc_lab::time::Duration;
+use mrc_lab::time::{Duration, Instant};
 use mrc_lab::trace::{NoTrace, NodeId, QpEventKind};
 use mrc_lab::wire::mac::{MacAddr, MacPair};
 use veth::{ip, with_veth};
@@ -284,6 +285,65 @@ fn a_full_send_buffer_is_waited_for_in_native_time() {
         assert_eq!(port.sent, receiver.ports[0].received, "every frame has arrived");
         // A frame leaves every 670 us; each wait may yield some 100 us.
         assert!(ns > 640 * MS && cpu_ns < ns / 2, "{cpu_ns} ns of {ns}");
+    });
+}
+
+/// A node that has frames to send for as long as it is asked, up to a number.
+struct Greedy {
+    left: usize,
+}
+
+impl Node for Greedy {
+    fn handle_frame(&mut self, ctx: &mut Ctx<'_>, _: PortId, frame: Frame) {
+        ctx.frames.give(frame);
+    }
+
+    fn handle_timeout(&mut self, _: &mut Ctx<'_>) {}
+
+    fn poll_transmit(&mut self, ctx: &mut Ctx<'_>) -> Option<Transmit> {
+        self.left = self.left.checked_sub(1)?;
+        let mut frame = ctx.frames.take();
+        frame.resize(60, 0);
+        Some(Transmit { port: PortId(0), frame })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+// case D11: who has much to send receives all the same, after 32 frames at most.
+// spec: TIME-7
+#[test]
+fn a_sender_without_end_receives_after_every_32_frames() {
+    const TO_SEND: usize = 2_000;
+    const WAITING: usize = 500;
+    with_veth("a_sender_without_end_receives_after_every_32_frames", MTU, || {
+        await_link();
+        for paced in [false, true] {
+            let open = |end| PacketSocket::open(end, &PacketSocketOptions::default());
+            let (socket, mut peer) = (open("left").expect("opens"), open("right").expect("opens"));
+            let (format, rng) = (Profile::Native.nic().frame_format(), || Rng::derive(1, "x", 0));
+            let link = Link::new(Duration::ZERO, Vec::new(), format, rng());
+            let clock = WallClock::new(monotonic_ns(), 1).expect("not zero");
+            let ports = vec![PortIo { socket, link }];
+            let (node, trace) = (Greedy { left: 0 }, Box::new(NoTrace));
+            let mut node =
+                EventLoop::new(node, NodeId(0), ports, clock, rng(), trace).expect("made");
+            node.set_paced(paced);
+            (0..WAITING).for_each(|_| peer.send(&[0; 60]).expect("sent"));
+            node.call(|greedy, _| greedy.left = TO_SEND);
+            let mut before = (0, 0);
+            while before.0 < TO_SEND as u64 {
+                node.turn().expect("waits");
+                let port = node.report().expect("known").ports.remove(0);
+                let (sent, received) = (port.sent - before.0, port.received - before.1);
+                assert!(sent <= 32, "{sent} frames without a look at what came");
+                assert_eq!(received, 32.min(WAITING as u64 - before.1), "after {before:?}");
+                before = (port.sent, port.received);
+            }
+            assert_eq!(before, (TO_SEND as u64, WAITING as u64));
+        }
     });
 }
 

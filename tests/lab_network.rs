@@ -43,6 +43,8 @@ const CASES: [Case; 11] = [
     ("capabilities_but_net_raw_are_dropped", capabilities),
 ];
 
+// case E08: checksums are finished where a frame is seen.
+// case E10: one datagram is one frame.
 // case F05: no interface filters by reverse path.
 // spec: REL-10, SW-1
 fn built_and_removed(bench: &Bench) {

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
-use etherparse::{SlicedPacket, TransportSlice};
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use mrc_lab::lab::{
     InterfaceCounters, Ipv4Prefix, LabError, LinkPlan, Network, NetworkPlan, Sandbox,
     active_offloads, drop_capabilities_but_net_raw, interface_mac,
@@ -221,6 +221,9 @@ fn check_one_datagram_is_one_finished_frame(network: &Network) {
     let header = udp.to_header();
     let sum = header.calc_checksum_ipv4_raw(A.octets(), B.octets(), udp.payload());
     assert_eq!(header.checksum, sum.expect("a length that fits"));
+    let Some(NetSlice::Ipv4(ip)) = packet.net else { panic!("IPv4") };
+    let header = ip.header().to_header();
+    assert_eq!(header.header_checksum, header.calc_header_checksum());
 }
 
 fn send_datagram(network: &Network) {
