@@ -6,22 +6,35 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::failure::Failure;
+use super::host_nic::{HostArgs, warn_of_offloads};
 use super::notice::notice;
 use super::number::{number, number32};
-use super::scenario::ScenarioArgs;
+use super::scenario::{ScenarioArgs, SourceArgs, read};
+use super::user::{User, user};
 use mrc_lab::capture::CaptureSummary;
-use mrc_lab::daemon::{Daemon, Group, Options, Role, Stopper};
-use mrc_lab::lab::drop_capabilities_but_net_raw;
+use mrc_lab::daemon::{Daemon, Group, Options, Stopper};
+use mrc_lab::lab::{become_user, drop_capabilities_but_net_raw};
+use mrc_lab::nic::Nic;
+use mrc_lab::switch::Switch;
 
 /// Options of `mrc nic`.
 #[derive(Debug, clap::Args)]
 pub struct NicArgs {
-    /// The NIC's name in the scenario.
+    /// The NIC's name: the one in the scenario, where there is one [default:
+    /// the interface's].
     #[arg(long, value_name = "NAME")]
-    node: String,
+    node: Option<String>,
     /// The network interface that it sends and receives on.
     #[arg(long, value_name = "NAME")]
     interface: String,
+    /// The scenario file (TOML) that the NIC is in: nodes, links, faults,
+    /// attributes.
+    #[arg(long, value_name = "FILE", requires = "node")]
+    scenario: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    host: HostArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -37,14 +50,15 @@ pub struct SwitchArgs {
     #[arg(long, value_name = "NAME", required = true)]
     interface: Vec<String>,
     #[command(flatten)]
+    scenario: ScenarioArgs,
+    #[command(flatten)]
     common: CommonArgs,
 }
 
 /// What both have.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The daemon")]
 struct CommonArgs {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
     /// Where to make the control socket, which only this user may use.
     #[arg(long, value_name = "PATH")]
     control: PathBuf,
@@ -60,6 +74,10 @@ struct CommonArgs {
     /// [default: drawn at random].
     #[arg(long, value_name = "N", value_parser = number)]
     life: Option<u64>,
+    /// Go on as this user once sockets and files are open: a name, a number, or
+    /// UID:GID. Control socket and capture are then that user's.
+    #[arg(long, value_name = "NAME|UID[:GID]", value_parser = user)]
+    user: Option<User>,
     /// Record every frame of the interfaces in this file (pcapng).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
@@ -78,54 +96,66 @@ fn tdf(text: &str) -> Result<u32, String> {
     })
 }
 
-/// A daemon's scenario and the rest of its options.
-pub struct Start<'a> {
-    scenario: &'a ScenarioArgs,
-    options: Options,
-}
-
-impl NicArgs {
-    /// The daemon that they ask for.
-    pub fn options(&self) -> Start<'_> {
-        self.common.start(&self.node, vec![self.interface.clone()])
-    }
-}
-
-impl SwitchArgs {
-    /// The daemon that they ask for.
-    pub fn options(&self) -> Start<'_> {
-        self.common.start(&self.node, self.interface.clone())
-    }
-}
-
 impl CommonArgs {
-    fn start(&self, node: &str, interfaces: Vec<String>) -> Start<'_> {
-        let options = Options {
+    fn options(&self, node: &str, interfaces: Vec<String>) -> Options {
+        Options {
             node: node.to_owned(),
             interfaces,
             control: self.control.clone(),
             tdf: self.tdf,
             epoch_ns: self.epoch_ns,
             life: self.life,
+            owner: self.user.map(|user| (user.uid, user.gid)),
             capture: self.capture.clone(),
             snap_len: self.snaplen,
-        };
-        Start { scenario: &self.scenario, options }
+        }
     }
 }
 
-/// Runs a daemon until it is told to stop.
-pub fn run<N: Role + 'static>(start: Start<'_>) -> Result<(), Failure> {
-    let scenario = start.scenario.read()?;
+impl NicArgs {
+    /// The NIC's daemon, with its sockets open.
+    fn open(&self) -> Result<Daemon<Nic>, Failure> {
+        let node = self.node.as_ref().unwrap_or(&self.interface);
+        let options = self.common.options(node, vec![self.interface.clone()]);
+        let Some(file) = &self.scenario else {
+            let nic = self.host.nic(&self.source)?;
+            warn_of_offloads(&self.interface);
+            return Ok(Daemon::on_host(&nic, &options)?);
+        };
+        if let Some(option) = self.host.given().next() {
+            let text = format!("{option}: with --scenario, the scenario says that; leave one out");
+            return Err(Failure::bad_input(text));
+        }
+        let (scenario, _) = read(file, "--scenario", &self.source)?;
+        Ok(Daemon::open(&scenario, &options)?)
+    }
+}
+
+/// Runs a NIC's daemon until it is told to stop.
+pub fn run_nic(args: &NicArgs) -> Result<(), Failure> {
     let mut group = Group::default();
-    group.add(Daemon::<N>::open(&scenario, &start.options)?);
-    run_group(group)
+    group.add(args.open()?);
+    run_group(group, args.common.user)
+}
+
+/// Runs a switch's daemon until it is told to stop.
+pub fn run_switch(args: &SwitchArgs) -> Result<(), Failure> {
+    let scenario = args.scenario.read()?;
+    let options = args.common.options(&args.node, args.interface.clone());
+    let mut group = Group::default();
+    group.add(Daemon::<Switch>::open(&scenario, &options)?);
+    run_group(group, args.common.user)
 }
 
 /// Runs daemons, whose sockets are open, until they are told to stop.
 // spec: REL-9
-pub fn run_group(group: Group) -> Result<(), Failure> {
-    drop_capabilities_but_net_raw().context("dropping capabilities")?;
+pub fn run_group(group: Group, user: Option<User>) -> Result<(), Failure> {
+    match user {
+        None => drop_capabilities_but_net_raw().context("dropping capabilities")?,
+        Some(User { uid, gid }) => become_user(uid, gid).with_context(|| {
+            format!("--user {uid}:{gid}: start as root, with this user in its user namespace")
+        })?,
+    }
     // Threads start here: they have no more capabilities than this one.
     let stoppers = group.stoppers();
     ctrlc::set_handler(move || stoppers.iter().for_each(Stopper::stop))

@@ -6,6 +6,7 @@ mod daemon;
 mod failure;
 mod fault;
 mod hold;
+mod host_nic;
 mod nodes;
 mod notice;
 mod number;
@@ -14,14 +15,13 @@ mod run;
 mod scenario;
 mod table;
 mod topology;
+mod user;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
-use mrc_lab::nic::Nic;
-use mrc_lab::switch::Switch;
 
 /// Multipath Reliable Connection (MRC) in userspace: NICs, a switch, and a lab
 /// of network namespaces to run them in.
@@ -37,7 +37,8 @@ struct Cli {
 enum Command {
     /// Run a scenario: build its lab, send what it says, and say what came of it.
     Run(run::Args),
-    /// Run a NIC of a scenario in this network namespace.
+    /// Run a NIC in this network namespace: of a scenario, or on an interface
+    /// of this host.
     Nic(daemon::NicArgs),
     /// Run a switch of a scenario in this network namespace.
     Switch(daemon::SwitchArgs),
@@ -58,8 +59,8 @@ impl Command {
     fn run(&self) -> Result<(), Failure> {
         match self {
             Self::Run(args) => run::run(args),
-            Self::Nic(args) => daemon::run::<Nic>(args.options()),
-            Self::Switch(args) => daemon::run::<Switch>(args.options()),
+            Self::Nic(args) => daemon::run_nic(args),
+            Self::Switch(args) => daemon::run_switch(args),
             Self::Nodes(args) => nodes::run(args),
             Self::Ctl(args) => ctl::run(args),
             Self::Fault(args) => fault::run(args),

@@ -47,5 +47,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         OpenError::Daemon(error) => error.into(),
         OpenError::Lab(_) => Failure::Failed(error.into()),
     })?;
-    run_group(group)
+    run_group(group, None)
 }

@@ -1,6 +1,7 @@
 //! Why a daemon did not start or ended, in words that say what to do.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// Why a daemon did not start, or ended before it was told to.
@@ -68,6 +69,91 @@ pub enum DaemonError {
         mtu: u32,
         /// The MTU that it needs.
         needed: u32,
+    },
+
+    /// Full packets of a NIC without a scenario do not fit the interface.
+    #[error(
+        "--interface {name}: its MTU of {mtu} bytes is too small for a full packet of {needed} \
+         bytes (MSS = {mss}); try --set MSS={fits} at all NICs, or `ip link set {name} mtu \
+         {needed}` where every switch and peer takes such frames"
+    )]
+    HostMtu {
+        /// The interface.
+        name: String,
+        /// Its MTU.
+        mtu: u32,
+        /// The MTU that it needs.
+        needed: u32,
+        /// The attribute.
+        mss: u32,
+        /// What it may be.
+        fits: u32,
+    },
+
+    /// The interface has no Ethernet address.
+    #[error("--interface {0}: it has no MAC address; choose an Ethernet interface")]
+    NoMac(String),
+
+    /// No address was given and the interface does not have exactly one.
+    #[error(
+        "--ip is missing: {interface} has not exactly one IPv4 address but {known}; give --ip ADDRESS"
+    )]
+    WhichAddress {
+        /// The interface.
+        interface: String,
+        /// Its addresses.
+        known: String,
+    },
+
+    /// The address is none of this host's.
+    #[error(
+        "--ip {ip}: no interface here has this address ({interface} has {known}), so its peers \
+         would look for it in vain; choose another, try `ip address add {ip}/24 dev {interface}`, \
+         or give --own-mac too, so that the NIC is a station of its own"
+    )]
+    NotOurAddress {
+        /// The address.
+        ip: Ipv4Addr,
+        /// The interface.
+        interface: String,
+        /// Its addresses.
+        known: String,
+    },
+
+    /// Another NIC has the address already.
+    #[error(
+        "--ip {ip}: UDP port {port} of this address is taken in this network namespace, by \
+         another `mrc nic` or by the kernel's own RoCE (rdma_rxe); stop that, or give this NIC \
+         another address"
+    )]
+    AddressInUse {
+        /// The address.
+        ip: Ipv4Addr,
+        /// The port.
+        port: u16,
+    },
+
+    /// The gateway could not be asked for its MAC address.
+    #[error("--gateway {gateway}: {source}; is {interface} up?")]
+    Gateway {
+        /// Its address.
+        gateway: Ipv4Addr,
+        /// Where it was to be asked.
+        interface: String,
+        /// Why not.
+        source: io::Error,
+    },
+
+    /// The gateway did not answer.
+    #[error(
+        "--gateway {gateway}: it does not answer ARP on {interface}; check the address and the \
+         cable, or give its MAC address: --peer-mac MAC"
+    )]
+    NoAnswer {
+        /// Its address.
+        gateway: Ipv4Addr,
+        /// Where it was asked.
+        interface: String,
     },
 
     /// The process may not open packet sockets.

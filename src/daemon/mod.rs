@@ -1,7 +1,7 @@
 //! Daemons: one process for each NIC and each switch, in the wall clock.
 //!
-//! A [`Daemon`] is a node of a scenario on packet sockets of the network
-//! namespace it was started in. Who controls it speaks JSON lines over its
+//! A [`Daemon`] is a node of a scenario, or a [`HostNic`] for which there is
+//! none, on packet sockets of the network namespace it was started in. Who controls it speaks JSON lines over its
 //! control socket ([`protocol`]); [`Client`] does.
 //!
 //! ```text
@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod faults;
 mod group;
+mod host;
 mod nic;
 mod ports;
 pub mod protocol;
@@ -30,6 +31,7 @@ mod switch;
 pub use client::{Client, ClientError};
 pub use error::DaemonError;
 pub use group::Group;
+pub use host::{HostNic, NextHop};
 pub use role::Role;
 pub use run::{DEFAULT_TDF, Daemon, Options, Stopper};
 pub use socket::check_socket_path;

@@ -11,6 +11,7 @@ use crate::io::{PacketSocket, PacketSocketOptions, PortIo, interface_mtu};
 use crate::scenario::{Scenario, Topology};
 use crate::time::Duration;
 use crate::trace::NodeId;
+use crate::units::Rate;
 use crate::wire::packet::{DATA_IP_OVERHEAD, ETHERNET, ICRC, TSETH, wire_bytes};
 
 /// The longest frame that a packet socket can be opened for.
@@ -40,7 +41,7 @@ pub(super) fn open(
     }
     let needed = largest_datagram(scenario);
     let opened = interfaces.iter().zip(links).map(|(name, (link, _))| {
-        let socket = open_socket(name, needed)?;
+        let socket = open_socket(name, needed, false)?;
         Ok(PortIo { socket, link })
     });
     opened.collect()
@@ -52,17 +53,29 @@ pub(super) fn peers(scenario: &Scenario, topology: &Topology, node: NodeId) -> V
     ends.map(|(_, end)| topology.nodes[end.node.0 as usize].name.clone()).collect()
 }
 
-fn open_socket(name: &str, needed: u32) -> Result<PacketSocket, DaemonError> {
-    let mtu = interface_mtu(name).map_err(|error| missing(name, error))?;
+/// Opens a packet socket on the interface `name`, whose MTU has to be at least
+/// `needed` bytes; `promiscuous` when the NIC has a MAC address of its own there.
+pub(super) fn open_socket(
+    name: &str,
+    needed: u32,
+    promiscuous: bool,
+) -> Result<PacketSocket, DaemonError> {
+    let mtu = read_mtu(name)?;
     if mtu < needed {
         return Err(DaemonError::Mtu { name: name.to_owned(), mtu, needed });
     }
     let frame_capacity = (mtu as usize + ETHERNET).min(MAX_FRAME);
-    let options = PacketSocketOptions { frame_capacity, ..PacketSocketOptions::default() };
+    let options =
+        PacketSocketOptions { frame_capacity, promiscuous, ..PacketSocketOptions::default() };
     PacketSocket::open(name, &options).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => DaemonError::NotPermitted { name: name.to_owned() },
         _ => DaemonError::io("opening a packet socket")(error),
     })
+}
+
+/// The MTU of the interface `name`.
+pub(super) fn read_mtu(name: &str) -> Result<u32, DaemonError> {
+    interface_mtu(name).map_err(|error| missing(name, error))
 }
 
 fn missing(name: &str, error: io::Error) -> DaemonError {
@@ -86,7 +99,7 @@ fn largest_datagram(scenario: &Scenario) -> u32 {
 }
 
 /// A full data packet's IP datagram, in bytes.
-fn full_datagram(attributes: &NicAttributes) -> u32 {
+pub(super) fn full_datagram(attributes: &NicAttributes) -> u32 {
     let timestamp = attributes.rtt_timestamp_mode == RttTimestampMode::WireTimestamp;
     let optional = if timestamp { TSETH } else { 0 } + if attributes.icrc { ICRC } else { 0 };
     attributes.mss + (DATA_IP_OVERHEAD + optional) as u32
@@ -95,9 +108,14 @@ fn full_datagram(attributes: &NicAttributes) -> u32 {
 /// The time of one full packet on the fastest of the node's links.
 // spec: TIME-6
 pub(super) fn packet_time(scenario: &Scenario, topology: &Topology, node: NodeId) -> Duration {
-    let wire = wire_bytes(largest_datagram(scenario) as usize + ETHERNET);
+    let datagram = largest_datagram(scenario);
     let links = topology.links.iter().filter(|link| link.ends.iter().any(|end| end.node == node));
-    links.map(|link| link.rate.time_for(wire)).min().unwrap_or(Duration::ZERO)
+    links.map(|link| wire_time(link.rate, datagram)).min().unwrap_or(Duration::ZERO)
+}
+
+/// How long a link at `rate` takes for an IP datagram of so many bytes.
+pub(super) fn wire_time(rate: Rate, datagram: u32) -> Duration {
+    rate.time_for(wire_bytes(datagram as usize + ETHERNET))
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,7 +31,7 @@ use crate::capture::{
 };
 use crate::config::Profile;
 use crate::io::clock::monotonic_ns;
-use crate::io::{EventLoop, WallClock};
+use crate::io::{EventLoop, GuardSocket, PortIo, WallClock};
 use crate::rng::Rng;
 use crate::scenario::{NodeKind, Scenario, Topology};
 use crate::time::Duration;
@@ -55,6 +57,9 @@ pub struct Options {
     pub epoch_ns: Option<u64>,
     /// The node's start number; `None`: drawn from the host.
     pub life: Option<u64>,
+    /// The user and group that are to own the files that the daemon makes;
+    /// `None`: this process's.
+    pub owner: Option<(u32, u32)>,
     /// Where every frame of the ports goes.
     pub capture: Option<PathBuf>,
     /// The most bytes of a frame in the capture; 0 keeps whole frames.
@@ -86,6 +91,25 @@ pub struct Daemon<N> {
     capture: Option<PortCapture>,
     stopper: Stopper,
     ready: Vec<Token>,
+    /// Held, no more.
+    _guard: Option<GuardSocket>,
+}
+
+/// A node with its ports open: what there is before a daemon is made of it.
+pub(super) struct Prepared<N> {
+    pub(super) node: N,
+    pub(super) id: NodeId,
+    /// Its address, when it is a NIC.
+    pub(super) ip: Option<Ipv4Addr>,
+    pub(super) ports: Vec<PortIo>,
+    /// What the other ends of its links are called.
+    pub(super) peers: Vec<String>,
+    pub(super) guard: Option<GuardSocket>,
+    pub(super) profile: Profile,
+    /// Of one full packet; `None` when nothing is paced.
+    pub(super) packet_time: Option<Duration>,
+    pub(super) rng: Rng,
+    pub(super) life: u64,
 }
 
 /// Ends a daemon from elsewhere: a signal, another thread.
@@ -123,39 +147,56 @@ impl<N: Role> Daemon<N> {
         let plan = &topology.nodes[id.0 as usize];
         let node = N::build(&plan.kind, &mut rng)
             .ok_or_else(|| wrong_kind(&options.node, N::COMMAND, &plan.kind))?;
-        let ports = ports::open(scenario, &topology, id, &options.interfaces)?;
-        let peers = ports::peers(scenario, &topology, id);
+        let packet_time = || ports::packet_time(scenario, &topology, id);
+        let prepared = Prepared {
+            node,
+            id,
+            ip: plan.ip(),
+            ports: ports::open(scenario, &topology, id, &options.interfaces)?,
+            peers: ports::peers(scenario, &topology, id),
+            guard: None,
+            profile: scenario.profile,
+            packet_time: plan.paced().then(packet_time),
+            rng,
+            life,
+        };
+        Self::start(prepared, options)
+    }
+
+    /// Makes the daemon of a node whose ports are open.
+    pub(super) fn start(prepared: Prepared<N>, options: &Options) -> Result<Self, DaemonError> {
+        let Prepared { node, id, ports, peers, rng, life, packet_time, .. } = prepared;
         let links = ports.iter().map(|port| &port.link);
         let faults = FaultDesk::new(options.node.clone(), peers, links);
         let epoch_ns = options.epoch_ns.unwrap_or_else(monotonic_ns);
-        let clock = clock(scenario.profile, epoch_ns, options.tdf)?;
-        let paced = plan.paced();
-        let packet_time = paced.then(|| ports::packet_time(scenario, &topology, id));
-        let ip = plan.ip().map(|ip| format!(" {ip}")).unwrap_or_default();
+        let clock = clock(prepared.profile, epoch_ns, options.tdf)?;
         let (log, sink) = event_log();
         let event_loop = EventLoop::new(node, id, ports, clock, rng, Box::new(sink));
         let mut event_loop = event_loop.map_err(DaemonError::io("making the event loop"))?;
-        event_loop.set_paced(paced);
+        event_loop.set_paced(packet_time.is_some());
         let (node, interfaces) = (options.node.clone(), options.interfaces.clone());
         let identity = Identity { node, interfaces, clock, epoch_ns, life, packet_time };
-        Self::assemble(identity, ip, (event_loop, faults), log, options)
+        let parts = (event_loop, faults);
+        let daemon = Self::assemble(identity, prepared.ip, parts, log, options)?;
+        Ok(Self { _guard: prepared.guard, ..daemon })
     }
 
     fn assemble(
         identity: Identity,
-        ip: String,
+        ip: Option<Ipv4Addr>,
         (event_loop, faults): (EventLoop<N>, FaultDesk),
         log: SharedLog,
         options: &Options,
     ) -> Result<Self, DaemonError> {
         let path = options.control.as_path();
-        let socket = ControlSocket::bind(path)
+        let socket = ControlSocket::bind(path, options.owner)
             .map_err(|source| DaemonError::Control { path: path.to_owned(), source })?;
         let capture = options.capture.as_deref();
         let capture = capture.map(|path| create_capture(path, options, &identity)).transpose()?;
         let server = ControlServer::new(socket, event_loop.registry())
             .map_err(DaemonError::io("serving the control socket"))?;
         let stopper = Stopper { stopped: Arc::default(), waker: event_loop.waker() };
+        let ip = ip.map(|ip| format!(" {ip}")).unwrap_or_default();
         let Identity { node, clock, epoch_ns, life, .. } = &identity;
         let description = format!(
             "{} {node}{ip} control {} tdf {} epoch-ns {epoch_ns} life {life}",
@@ -174,6 +215,7 @@ impl<N: Role> Daemon<N> {
             capture: None,
             stopper,
             ready: Vec::new(),
+            _guard: None,
         })
     }
 
@@ -296,7 +338,7 @@ fn clock(profile: Profile, epoch_ns: u64, tdf: Option<u32>) -> Result<WallClock,
 /// A start number that no earlier life of the node had, of 53 bits: what every
 /// reader of JSON can tell apart.
 // spec: W-7
-fn draw_life() -> Result<u64, DaemonError> {
+pub(super) fn draw_life() -> Result<u64, DaemonError> {
     let mut bytes = [0; 8];
     let drawn = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     drawn.map_err(DaemonError::io("reading /dev/urandom"))?;
@@ -314,7 +356,9 @@ fn create_capture(
     options: &Options,
     identity: &Identity,
 ) -> Result<(File, CaptureInfo), DaemonError> {
+    let (uid, gid) = options.owner.unzip();
     let file = File::create(path)
+        .and_then(|file| fchown(&file, uid, gid).map(|()| file))
         .map_err(|source| DaemonError::CaptureFile { path: path.to_owned(), source })?;
     let since_1970 = identity.clock.epoch_wall().duration_since(SystemTime::UNIX_EPOCH);
     let wall_ns_at_zero = since_1970.map_or(0, |since| since.as_nanos() as u64);

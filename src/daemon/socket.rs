@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,12 @@ pub(super) struct ControlSocket {
 
 impl ControlSocket {
     /// Listens at `path`. A socket there on which nobody listens is replaced.
+    /// The file belongs to the user and group `owner`, or to this process's.
     ///
     /// # Errors
     /// When the path is in use or cannot be made.
     // spec: REL-9
-    pub(super) fn bind(path: &Path) -> io::Result<Self> {
+    pub(super) fn bind(path: &Path, owner: Option<(u32, u32)>) -> io::Result<Self> {
         check_socket_path(path)?;
         make_way(path)?;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -36,6 +37,10 @@ impl ControlSocket {
         let socket = Socket::from(OwnedFd::from(file));
         socket.bind(&SockAddr::unix(path)?)?;
         let file = SocketFile::new(path)?;
+        let (uid, gid) = owner.unzip();
+        lchown(path, uid, gid).map_err(|error| {
+            io::Error::new(error.kind(), format!("giving it to --user: {error}; start as root"))
+        })?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;
         let listener = UnixListener::from(OwnedFd::from(socket));
@@ -130,7 +135,7 @@ mod tests {
     fn only_the_owner_may_use_the_socket_and_it_goes_away() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("a.sock");
-        let socket = ControlSocket::bind(&path).expect("bound");
+        let socket = ControlSocket::bind(&path, None).expect("bound");
         assert_eq!(mode(&path), 0o600);
         drop(socket);
         assert!(!path.exists());
@@ -141,12 +146,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("a.sock");
         drop(UnixListener::bind(&path).expect("bound"));
-        let first = ControlSocket::bind(&path).expect("replaces the dead one");
-        let second = ControlSocket::bind(&path).expect_err("somebody listens");
+        let first = ControlSocket::bind(&path, None).expect("replaces the dead one");
+        let second = ControlSocket::bind(&path, None).expect_err("somebody listens");
         assert!(second.to_string().contains("another program listens"), "{second}");
         // One that was replaced does not remove its successor's file.
         fs::remove_file(&path).expect("removed");
-        let successor = ControlSocket::bind(&path).expect("free");
+        let successor = ControlSocket::bind(&path, None).expect("free");
         drop(first);
         assert!(path.exists());
         drop(successor);
@@ -157,16 +162,16 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("notes");
         fs::write(&path, "mine").expect("written");
-        let error = ControlSocket::bind(&path).expect_err("a file");
+        let error = ControlSocket::bind(&path, None).expect_err("a file");
         assert!(error.to_string().contains("no socket"), "{error}");
         assert_eq!(fs::read(&path).expect("still there"), b"mine");
-        assert!(ControlSocket::bind(&dir.path().join("missing/a.sock")).is_err());
+        assert!(ControlSocket::bind(&dir.path().join("missing/a.sock"), None).is_err());
     }
 
     #[test]
     fn a_long_path_is_refused_with_both_lengths() {
         let path = PathBuf::from("/tmp").join("x".repeat(103));
-        let error = ControlSocket::bind(&path).expect_err("108 bytes").to_string();
+        let error = ControlSocket::bind(&path, None).expect_err("108 bytes").to_string();
         assert!(error.contains("107 bytes") && error.contains("has 108"), "{error}");
         assert!(check_socket_path(&PathBuf::from("x".repeat(107))).is_ok());
     }

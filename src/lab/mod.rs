@@ -39,5 +39,5 @@ pub use namespace::{InterfaceCounters, NamespaceHandle};
 pub use network::Network;
 pub use plan::{EndPlan, Ipv4Prefix, LinkPlan, NetworkPlan, PlanError, interface_mac};
 pub use sandbox::Sandbox;
-pub use sys::{active_offloads, drop_capabilities_but_net_raw};
+pub use sys::{active_offloads, become_user, drop_capabilities_but_net_raw};
 pub use wires::Wires;

@@ -240,14 +240,41 @@ const CAPABILITY_VERSION: u32 = 0x2008_0522;
 /// What the kernel says; capabilities may then be partly dropped.
 // spec: REL-9
 pub fn drop_capabilities_but_net_raw() -> io::Result<()> {
+    drop_capabilities_but(1 << CAP_NET_RAW)
+}
+
+/// Goes on as an ordinary user: the calling thread's user and group become
+/// `uid` and `gid` for good, it is in no other group, and it has no capability
+/// and never gets one again. Call it before other threads start, which would
+/// stay what they are.
+///
+/// # Errors
+/// EPERM without CAP_SETUID and CAP_SETGID, EINVAL when this user namespace has
+/// no such user; the change may then be partly done.
+// spec: REL-9
+pub fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: with a length of 0 the call reads nothing.
+    check(unsafe { libc::setgroups(0, std::ptr::null()) })?;
+    // What could be gained back goes first: that takes a capability.
+    drop_bounding_set(0)?;
+    // SAFETY: these take numbers only.
+    check(unsafe { libc::setresgid(gid, gid, gid) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::setresuid(uid, uid, uid) })?;
+    // Leaving user 0 loses them, but whoever was no user 0 still has them.
+    drop_capabilities_but(0)
+}
+
+/// Gives up what is not in `kept`, a set of the first 32 capabilities.
+fn drop_capabilities_but(kept: u32) -> io::Result<()> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
-    drop_bounding_set()?;
+    drop_bounding_set(kept)?;
     let mut header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
     let mut words = [CapabilityWord::default(); 2];
     // SAFETY: version 3 of the call writes two words, which `words` has.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, words.as_mut_ptr()) };
     check(got as c_int)?;
-    let kept = words[0].permitted & (1 << CAP_NET_RAW);
+    let kept = words[0].permitted & kept;
     // An empty inheritable set empties the ambient one.
     let low = CapabilityWord { effective: kept, permitted: kept, inheritable: 0 };
     let words = [low, CapabilityWord::default()];
@@ -256,10 +283,10 @@ pub fn drop_capabilities_but_net_raw() -> io::Result<()> {
     check(set as c_int)
 }
 
-/// Drops all but CAP_NET_RAW from the bounding set. A process that may not
+/// Drops all but those in `kept` from the bounding set. A process that may not
 /// (EPERM: an ordinary user's) has nothing that the set could give it.
-fn drop_bounding_set() -> io::Result<()> {
-    for capability in (0..u64::BITS).filter(|&number| number != CAP_NET_RAW) {
+fn drop_bounding_set(kept: u32) -> io::Result<()> {
+    for capability in (0..u64::BITS).filter(|&number| u64::from(kept) >> number & 1 == 0) {
         let dropped = prctl(libc::PR_CAPBSET_DROP, c_ulong::from(capability));
         match dropped.as_ref().map_err(io::Error::raw_os_error) {
             Ok(()) => {}

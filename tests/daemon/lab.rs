@@ -111,12 +111,18 @@ impl Lab {
         let node =
             arguments.split(' ').skip_while(|word| *word != "--node").nth(1).expect("a node");
         command.args(["--scenario", "lab.toml", "--control", node]);
+        self.launch(command, node)
+    }
+
+    /// Starts a daemon whose control socket is called `control`, and waits until
+    /// it is ready.
+    pub fn launch(&self, mut command: Command, control: &str) -> Running {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("mrc starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut ready = String::new();
         stdout.read_line(&mut ready).expect("readable");
-        assert!(ready.starts_with("ready "), "{arguments}: {ready}");
-        Running { child, ready, stdout, control: self.path(node) }
+        assert!(ready.starts_with("ready "), "{command:?}: {ready}");
+        Running { child, ready, stdout, control: self.path(control) }
     }
 
     pub fn start_all(&self) -> [Running; 3] {

@@ -128,6 +128,7 @@ pub fn open_nodes(scenario: &Scenario, options: &NodesOptions) -> Result<Group, 
             tdf: Some(options.tdf),
             epoch_ns: Some(options.epoch_ns),
             life: None,
+            owner: None,
             capture: capture.map(|_| RunFiles::capture_in(&options.dir, name)),
             snap_len: capture.unwrap_or(0),
         };

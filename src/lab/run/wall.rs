@@ -121,7 +121,6 @@ fn fidelity(reports: &[Report], tdf: u32, dropped: u64) -> Fidelity {
 mod tests {
     use super::*;
     use crate::daemon::protocol::CaptureReport;
-    use crate::lab::daemons::{Daemons, DaemonsPlan, unexpected};
 
     // spec: SW-20, REL-7, RC-6
     #[test]
