@@ -235,6 +235,24 @@ fn mistakes_are_named_with_what_is_allowed() {
     });
 }
 
+#[test]
+fn interfaces_that_come_later_are_waited_for() {
+    inside("interfaces_that_come_later_are_waited_for", false, || {
+        add_hosts(&["left", "right"]);
+        let lab = Lab::new();
+        let wait = nic_command(&lab, "left", "left", &format!("{TO_RIGHT} --wait 20"));
+        let waiting = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| lab.launch(wait, "left"));
+            let ends = [("left", "eth0", "10.0.0.1/24", 1), ("right", "eth0", "10.0.0.2/24", 2)];
+            join(ends, 4_200);
+            waiting.join().expect("it starts")
+        });
+        drop(waiting);
+        let said = refused(&lab, "left", "--interface eth9 --gateway 10.0.0.2 --wait 1");
+        assert!(said.contains("no such interface"), "{said}");
+    });
+}
+
 // case F20: two NICs on one host, and a NIC and itself.
 #[test]
 fn two_nics_on_one_host_work_and_on_one_address_are_refused() {

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -13,6 +15,8 @@ use super::scenario::{ScenarioArgs, SourceArgs, read};
 use super::user::{User, user};
 use mrc_lab::capture::CaptureSummary;
 use mrc_lab::daemon::{Daemon, Group, Options, Stopper};
+use mrc_lab::io::Interface;
+use mrc_lab::io::clock::monotonic_ns;
 use mrc_lab::lab::{become_user, drop_capabilities_but_net_raw};
 use mrc_lab::nic::Nic;
 use mrc_lab::switch::Switch;
@@ -74,6 +78,10 @@ struct CommonArgs {
     /// [default: drawn at random].
     #[arg(long, value_name = "N", value_parser = number)]
     life: Option<u64>,
+    /// Wait up to this many seconds until the interfaces are there and up, where
+    /// something else makes them meanwhile, such as a container's engine.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = number32)]
+    wait: u32,
     /// Go on as this user once sockets and files are open: a name, a number, or
     /// UID:GID. Control socket and capture are then that user's.
     #[arg(long, value_name = "NAME|UID[:GID]", value_parser = user)]
@@ -97,7 +105,26 @@ fn tdf(text: &str) -> Result<u32, String> {
 }
 
 impl CommonArgs {
+    /// Waits for `interfaces` as long as it may. Whoever opens them says what is
+    /// missing then.
+    fn await_interfaces(&self, interfaces: &[String]) {
+        const LOOK_EVERY: Duration = Duration::from_millis(50);
+        let give_up = monotonic_ns() + u64::from(self.wait) * 1_000_000_000;
+        let is_up = |list: &[Interface], name: &String| {
+            list.iter().any(|interface| interface.name == *name && interface.is_up)
+        };
+        while monotonic_ns() < give_up {
+            let list = Interface::list();
+            if interfaces.iter().all(|name| is_up(&list, name)) {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The daemon's options, once its interfaces are there.
     fn options(&self, node: &str, interfaces: Vec<String>) -> Options {
+        self.await_interfaces(&interfaces);
         Options {
             node: node.to_owned(),
             interfaces,

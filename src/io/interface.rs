@@ -28,6 +28,8 @@ pub struct Interface {
     pub name: String,
     /// Its MAC address; `None` when it is no Ethernet interface.
     pub mac: Option<MacAddr>,
+    /// It is set up, and its cable leads to a device that is.
+    pub is_up: bool,
     /// Its IPv4 addresses, each with the length of its prefix in bits.
     pub addresses: Vec<(Ipv4Addr, u8)>,
 }
@@ -36,6 +38,7 @@ impl Interface {
     /// All interfaces; none when the host does not tell.
     pub fn list() -> Vec<Self> {
         let known = interfaces().into_iter().map(|found| Self {
+            is_up: found.is_up() && found.is_running(),
             name: found.name,
             mac: found.mac.map(|mac| MacAddr(mac.octets())),
             addresses: found
@@ -109,7 +112,7 @@ mod tests {
     fn the_loopback_interface_is_listed_with_its_address() {
         let list = Interface::list();
         let lo = list.iter().find(|interface| interface.name == "lo").expect("every host has it");
-        assert_eq!(lo.mac, Some(MacAddr::default()));
+        assert_eq!((lo.mac, lo.is_up), (Some(MacAddr::default()), true));
         assert!(lo.addresses.contains(&(Ipv4Addr::LOCALHOST, 8)), "{lo:?}");
     }
 
