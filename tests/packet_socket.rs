@@ -225,7 +225,7 @@ fn a_sleeping_waiter_wakes_for_a_frame() {
     with_pair("a_sleeping_waiter_wakes_for_a_frame", || {
         let (mut left, mut right) = (open("left", 64), open("right", 64));
         let mut waiter = Waiter::new().expect("made");
-        waiter.watch_frames(&right).expect("watched");
+        waiter.watch_frames(&right);
         let sender = thread::spawn(move || {
             for number in 0..10 {
                 thread::sleep(Duration::from_millis(5));
@@ -241,6 +241,18 @@ fn a_sleeping_waiter_wakes_for_a_frame() {
         }
         assert_eq!(seen, (0..10).map(|number| frame(60, number)).collect::<Vec<_>>());
         sender.join().expect("no panic");
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_one_wait() {
+    with_pair("an_interface_that_goes_down_ends_one_wait", || {
+        let right = open("right", 64);
+        let mut waiter = Waiter::new().expect("made");
+        waiter.watch_frames(&right);
+        ip("link set right down");
+        let mut wait = || waiter.wait(Some(monotonic_ns() + 200_000_000), || false).expect("waits");
+        assert_eq!([wait(), wait()], [Woken::Ready, Woken::Deadline]);
     });
 }
 
@@ -262,7 +274,7 @@ fn throughput_of_one_hop() {
             });
             let (mut frames, mut bytes) = (0_u64, 0_u64);
             let mut waiter = Waiter::new().expect("made");
-            waiter.watch_frames(&right).expect("watched");
+            waiter.watch_frames(&right);
             while waiter.wait(Some(end), || right.has_frames()).expect("waits") != Woken::Deadline {
                 while let Some(frame) = right.receive() {
                     frames += 1;

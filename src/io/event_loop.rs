@@ -12,7 +12,7 @@ use super::driver::Driver;
 use super::host_errors::HostErrors;
 use super::lateness::Lateness;
 use super::packet_socket::{OddFrames, PacketSocket};
-use super::port::{Port, SOCKETS};
+use super::port::Port;
 use super::waiter::Waiter;
 use crate::node::link::Link;
 use crate::node::{Ctx, FrameTap, Node, PortId};
@@ -98,12 +98,10 @@ impl<N: Node> EventLoop<N> {
         rng: Rng,
         trace: Box<dyn TraceSink>,
     ) -> io::Result<Self> {
-        let waiter = Waiter::new()?;
+        let mut waiter = Waiter::new()?;
         let (links, ports): (Vec<_>, Vec<_>) =
             ports.into_iter().map(|PortIo { socket, link }| (link, Port::new(socket))).unzip();
-        for port in &ports {
-            port.watch(waiter.registry())?;
-        }
+        ports.iter().for_each(|port| port.watch(&mut waiter));
         let driver = Driver::new(node, id, links, rng, trace);
         let lateness = Lateness::default();
         let mut this = Self { driver, ports, first: 0, paced: true, clock, waiter, lateness };
@@ -161,7 +159,7 @@ impl<N: Node> EventLoop<N> {
     /// The tokens of the caller's file descriptors that became ready in the
     /// last turn, and [`WAKER`](super::waiter::WAKER) for the waker.
     pub fn events(&self) -> impl Iterator<Item = Token> {
-        self.waiter.events().filter(|token| *token != SOCKETS)
+        self.waiter.events()
     }
 
     /// Waits for whatever comes next, a deadline, frames or an event, and does
@@ -210,7 +208,7 @@ impl<N: Node> EventLoop<N> {
 
     fn work(&mut self) -> io::Result<()> {
         self.driver.advance(self.clock.now());
-        self.send()?;
+        self.send();
         self.receive();
         self.first = (self.first + 1) % self.ports.len().max(1);
         Ok(())
@@ -228,7 +226,7 @@ impl<N: Node> EventLoop<N> {
 
     /// Hands frames to the kernel, up to the limit of a turn.
     // spec: TIME-6, REL-7
-    fn send(&mut self) -> io::Result<()> {
+    fn send(&mut self) {
         let mut left = SENDS_A_TURN;
         for index in in_turns(self.first, self.ports.len()) {
             let Self { driver, ports, clock, lateness, waiter, paced, .. } = self;
@@ -244,13 +242,12 @@ impl<N: Node> EventLoop<N> {
                 }
                 driver.remove_outgoing(id, outcome.gone);
                 left -= outcome.gone;
-                port.watch_room(waiter.registry(), outcome.is_blocked)?;
+                port.watch_room(waiter, outcome.is_blocked);
                 if outcome.is_blocked {
                     break;
                 }
             }
         }
-        Ok(())
     }
 
     /// Hands received frames to the node, up to the limit of a turn. What they

@@ -1,18 +1,12 @@
 //! A socket with what an event loop counts and remembers of it.
 
 use std::io;
-use std::os::fd::AsRawFd;
-
-use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
 
 use super::event_loop::PortReport;
 use super::host_errors::HostErrors;
 use super::outgoing::Outgoing;
 use super::packet_socket::{BatchResult, PacketSocket, Received};
-
-/// The token of every port's socket.
-pub(super) const SOCKETS: Token = Token(usize::MAX - 16);
+use super::waiter::Waiter;
 
 /// One port's socket.
 #[derive(Debug)]
@@ -42,19 +36,16 @@ impl Port {
     }
 
     /// Has frames that arrive end a wait.
-    pub(super) fn watch(&self, registry: &Registry) -> io::Result<()> {
-        registry.register(&mut SourceFd(&self.socket.as_raw_fd()), SOCKETS, Interest::READABLE)
+    pub(super) fn watch(&self, waiter: &mut Waiter) {
+        waiter.watch_frames(&self.socket);
     }
 
     /// Has room in the send buffer end a wait too, or no longer.
-    pub(super) fn watch_room(&mut self, registry: &Registry, blocked: bool) -> io::Result<()> {
-        if self.blocked == blocked {
-            return Ok(());
+    pub(super) fn watch_room(&mut self, waiter: &mut Waiter, blocked: bool) {
+        if self.blocked != blocked {
+            self.blocked = blocked;
+            waiter.watch_room(&self.socket, blocked);
         }
-        self.blocked = blocked;
-        let room = blocked.then_some(Interest::WRITABLE);
-        let interest = room.map_or(Interest::READABLE, |room| room | Interest::READABLE);
-        registry.reregister(&mut SourceFd(&self.socket.as_raw_fd()), SOCKETS, interest)
     }
 
     /// Whether an attempt to send now is vain.

@@ -11,9 +11,9 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
+use socket2::{Domain, SockAddr, SockAddrStorage, SockRef, Socket, Type};
 
 /// The most frames that one call of [`send_many`] hands to the kernel.
 pub(super) const SEND_BATCH: usize = 64;
@@ -69,6 +69,49 @@ pub(super) fn timer_set(timer: &impl AsRawFd, at_ns: u64) -> io::Result<()> {
     let (fd, flags) = (timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
     // SAFETY: `setting` is valid for reads; a null old value is allowed.
     check(unsafe { libc::timerfd_settime(fd, flags, &raw const setting, ptr::null_mut()) })?;
+    Ok(())
+}
+
+/// A file descriptor to wait for.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct PollFd(libc::pollfd);
+
+impl PollFd {
+    /// Waits until `fd` is readable.
+    pub(super) const fn new(fd: RawFd) -> Self {
+        Self(libc::pollfd { fd, events: libc::POLLIN, revents: 0 })
+    }
+
+    /// Which descriptor it is.
+    pub(super) const fn fd(&self) -> RawFd {
+        self.0.fd
+    }
+
+    /// Waits until it is readable or, if so, writable.
+    pub(super) const fn set_writable(&mut self, too: bool) {
+        self.0.events = if too { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    }
+
+    /// Whether the last wait found it readable, writable or in error.
+    pub(super) const fn is_ready(&self) -> bool {
+        self.0.revents != 0
+    }
+}
+
+/// Sleeps until one of `fds` is ready. The error of a socket (its interface went
+/// down) is taken, so that it ends one wait and not all; a later send has its own.
+pub(super) fn poll(fds: &mut [PollFd]) -> io::Result<()> {
+    const FOREVER: libc::c_int = -1;
+    let (first, count) = (fds.as_mut_ptr().cast::<libc::pollfd>(), fds.len() as libc::nfds_t);
+    // SAFETY: `first` points to `count` structs, valid for reads and writes:
+    // PollFd is a pollfd and nothing else.
+    check(unsafe { libc::poll(first, count, FOREVER) })?;
+    for entry in fds.iter().filter(|entry| entry.0.revents & libc::POLLERR != 0) {
+        // SAFETY: the kernel has just known the descriptor as open.
+        let socket = unsafe { BorrowedFd::borrow_raw(entry.0.fd) };
+        SockRef::from(&socket).take_error()?;
+    }
     Ok(())
 }
 

@@ -5,10 +5,13 @@
 //! leaves the core to others. So a wait has two stages:
 //!
 //! 1. yield up to [`SPIN_YIELDS`] times, looking for frames and the deadline;
-//! 2. block in epoll until a frame arrives, another file descriptor is ready,
-//!    or the deadline is [`SPIN_LEAD_NS`] away; then yield up to the deadline.
+//! 2. block until a frame arrives, another file descriptor is ready, or the
+//!    deadline is [`SPIN_LEAD_NS`] away; then yield up to the deadline.
 //!
-//! A busy driver never reaches stage 2, an idle one sleeps.
+//! A busy driver never reaches stage 2, an idle one sleeps. Sockets with frames
+//! are not in epoll but in a poll of stage 2: the kernel calls whoever waits for
+//! a socket with every frame that comes and every frame that has gone, and epoll
+//! would wait for it all the time.
 
 use core::fmt;
 use std::io;
@@ -21,6 +24,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use super::clock::monotonic_ns;
+use super::sys::{self, PollFd};
 use super::timer::DeadlineTimer;
 
 /// How often a wait yields before it blocks: some 80 us on an idle core.
@@ -34,15 +38,14 @@ pub const POLL_EVERY_NS: u64 = 1_000_000;
 
 /// The token that [`Waiter::events`] gives for the waker.
 pub const WAKER: Token = Token(usize::MAX);
-/// Tokens of the waiter's own, never given out.
+/// The token of the waiter's own timer, never given out.
 const TIMER: Token = Token(usize::MAX - 1);
-const FRAMES: Token = Token(usize::MAX - 2);
 
 /// Why a wait ended. The caller looks after due deadlines and frames whatever
 /// the reason: both may have come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// The caller's check said so.
+    /// The caller's check said so, or a watched socket.
     Ready,
     /// The deadline came.
     Deadline,
@@ -54,6 +57,8 @@ pub enum Woken {
 /// Waits for frames, a deadline, a waker and any other file descriptors.
 pub struct Waiter {
     poll: Poll,
+    /// What a sleep waits for: `poll` itself, then the watched sockets.
+    sleepers: Vec<PollFd>,
     events: Events,
     timer: DeadlineTimer,
     waker: Arc<Waker>,
@@ -70,7 +75,8 @@ impl Waiter {
         let source = timer.as_raw_fd();
         poll.registry().register(&mut SourceFd(&source), TIMER, Interest::READABLE)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        Ok(Self { poll, events: Events::with_capacity(64), timer, waker, polled_at_ns: 0 })
+        let (sleepers, events) = (vec![PollFd::new(poll.as_raw_fd())], Events::with_capacity(64));
+        Ok(Self { poll, sleepers, events, timer, waker, polled_at_ns: 0 })
     }
 
     /// Wakes this waiter from other threads, or from signals.
@@ -78,14 +84,18 @@ impl Waiter {
         Arc::clone(&self.waker)
     }
 
-    /// Wakes when frames arrive at `socket`. Whether there are any is left to
-    /// the check that each wait is given.
-    ///
-    /// # Errors
-    /// When the socket is watched already, or cannot be.
-    pub fn watch_frames(&self, socket: &impl AsRawFd) -> io::Result<()> {
-        let fd = socket.as_raw_fd();
-        self.registry().register(&mut SourceFd(&fd), FRAMES, Interest::READABLE)
+    /// Wakes when frames arrive at `socket`, which must stay open as long as
+    /// this waiter is used. Whether there are any is left to the check that each
+    /// wait is given.
+    pub fn watch_frames(&mut self, socket: &impl AsRawFd) {
+        self.sleepers.push(PollFd::new(socket.as_raw_fd()));
+    }
+
+    /// Wakes as well when a watched `socket` has room to send, or no longer.
+    pub fn watch_room(&mut self, socket: &impl AsRawFd, watched: bool) {
+        let fd: RawFd = socket.as_raw_fd();
+        let entries = self.sleepers.iter_mut().filter(|entry| entry.fd() == fd);
+        entries.for_each(|entry| entry.set_writable(watched));
     }
 
     /// Where to register other file descriptors, under tokens that count from
@@ -97,7 +107,7 @@ impl Waiter {
     /// The tokens behind [`Woken::Event`], until the next wait.
     pub fn events(&self) -> impl Iterator<Item = Token> {
         let tokens = self.events.iter().map(|event| event.token());
-        tokens.filter(|token| ![TIMER, FRAMES].contains(token))
+        tokens.filter(|token| *token != TIMER)
     }
 
     /// Waits until `ready` says true, or `deadline_ns` of CLOCK_MONOTONIC
@@ -120,8 +130,8 @@ impl Waiter {
             if let Some(woken) = spin(deadline_ns, &mut ready) {
                 return Ok(woken);
             }
-            if self.block(deadline_ns)? {
-                return Ok(Woken::Event);
+            if let Some(woken) = self.block(deadline_ns)? {
+                return Ok(woken);
             }
         }
     }
@@ -141,13 +151,22 @@ impl Waiter {
     }
 
     /// Sleeps until shortly before the deadline or until something happens;
-    /// tells whether it was an event for the caller.
-    fn block(&mut self, deadline_ns: Option<u64>) -> io::Result<bool> {
+    /// tells what it was when it concerns the caller.
+    fn block(&mut self, deadline_ns: Option<u64>) -> io::Result<Option<Woken>> {
         match deadline_ns {
             Some(at_ns) => self.timer.arm(at_ns.saturating_sub(SPIN_LEAD_NS))?,
             None => self.timer.clear()?,
         }
-        self.poll_events(None)
+        match sys::poll(&mut self.sleepers) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        if self.poll_events(Some(Duration::ZERO))? {
+            return Ok(Some(Woken::Event));
+        }
+        let sockets = self.sleepers[1..].iter();
+        let ready = sockets.filter(|socket| socket.is_ready()).count() > 0;
+        Ok(ready.then_some(Woken::Ready))
     }
 
     /// Collects events; tells whether there are any for the caller.
@@ -266,7 +285,7 @@ mod tests {
         let mut waiter = Waiter::new()?;
         let (near, mut far) = UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        waiter.watch_frames(&near)?;
+        waiter.watch_frames(&near);
         let other = thread::spawn(move || {
             thread::sleep(Duration::from_millis(20));
             far.write_all(b"x").map(|()| far)
