@@ -40,7 +40,7 @@ fn open(interface: &str, frames: usize) -> PacketSocket {
 
 const DEFAULT: PacketSocketOptions = PacketSocketOptions {
     frame_capacity: 4_224,
-    ring_frames: 4_096,
+    ring_frames: 1_024,
     qdisc_bypass: false,
     promiscuous: false,
 };

@@ -17,7 +17,9 @@ pub struct PacketSocketOptions {
     /// jumbo frames need 9,018.
     pub frame_capacity: usize,
     /// How many frames the receive ring holds before the kernel drops: at
-    /// least this many, 4,096 by default (17 MiB of kernel memory).
+    /// least this many, 1,024 by default (4.3 MiB of kernel memory). The kernel
+    /// goes round the whole ring: one that does not fit the caches has every
+    /// frame come from memory.
     pub ring_frames: usize,
     /// Whether to send past the interface's queueing discipline. Off by
     /// default: frames sent so are invisible to captures on the sending
@@ -31,7 +33,7 @@ pub struct PacketSocketOptions {
 
 impl Default for PacketSocketOptions {
     fn default() -> Self {
-        Self { frame_capacity: 4_224, ring_frames: 4_096, qdisc_bypass: false, promiscuous: false }
+        Self { frame_capacity: 4_224, ring_frames: 1_024, qdisc_bypass: false, promiscuous: false }
     }
 }
 
