@@ -92,7 +92,8 @@ const fn mixed(mut hash: u32) -> u32 {
     hash ^ hash >> 16
 }
 
-/// What tells flows apart. All packets without TCP or UDP ports are one flow.
+/// What tells flows apart. All packets without TCP or UDP ports are one flow;
+/// those in fragments have none, so that all of a datagram go one way.
 fn flow(packet: FrameView<'_>) -> [u8; FLOW_BYTES] {
     let mut flow = [0; FLOW_BYTES];
     if let Some(ports) = port_bytes(packet) {
@@ -106,8 +107,8 @@ fn flow(packet: FrameView<'_>) -> [u8; FLOW_BYTES] {
 
 /// The source and the destination port, where the packet has them.
 fn port_bytes(packet: FrameView<'_>) -> Option<&[u8; 4]> {
-    let has_ports = matches!(packet.protocol(), PROTOCOL_TCP | PROTOCOL_UDP)
-        && !packet.ipv4().is_later_fragment();
+    let has_ports =
+        matches!(packet.protocol(), PROTOCOL_TCP | PROTOCOL_UDP) && !packet.ipv4().is_fragment();
     packet.payload().first_chunk().filter(|_| has_ports)
 }
 
@@ -200,14 +201,19 @@ mod tests {
     #[test]
     fn packets_without_ports_are_one_flow() {
         const ICMP: u8 = 1;
-        let mut fragment = frame(PROTOCOL_UDP, 9, 5);
-        fragment[21] = 1;
-        fragment[24..26].fill(0);
-        let checksum = checksum::ipv4(&fragment[14..34]);
-        fragment[24..26].copy_from_slice(&checksum.to_be_bytes());
+        let fragment = |flags_and_offset: [u8; 2]| {
+            let mut fragment = frame(PROTOCOL_UDP, 9, 5);
+            fragment[20..22].copy_from_slice(&flags_and_offset);
+            fragment[24..26].fill(0);
+            let checksum = checksum::ipv4(&fragment[14..34]);
+            fragment[24..26].copy_from_slice(&checksum.to_be_bytes());
+            fragment
+        };
         let one = flow(FrameView::new(&frame(ICMP, 1, 2)).unwrap());
         assert_eq!(flow(FrameView::new(&frame(ICMP, 2, 3)).unwrap()), one);
-        assert_eq!(flow(FrameView::new(&fragment).unwrap()), one);
+        for flags_and_offset in [[0x20, 0], [0x20, 1], [0, 2]] {
+            assert_eq!(flow(FrameView::new(&fragment(flags_and_offset)).unwrap()), one);
+        }
         assert_ne!(flow(FrameView::new(&frame(PROTOCOL_UDP, 1, 2)).unwrap()), one);
     }
 
