@@ -9,7 +9,7 @@ export PATH
 # Tool and the Debian package that brings it.
 needed='ip:iproute2 unshare:util-linux setpriv:util-linux nsenter:util-linux
     ethtool:ethtool tshark:tshark capinfos:wireshark-common dumpcap:wireshark-common
-    tcpdump:tcpdump pgrep:procps shellcheck:shellcheck cargo:cargo'
+    tcpdump:tcpdump ping:iputils-ping iperf3:iperf3 pgrep:procps shellcheck:shellcheck cargo:cargo'
 
 missing() {
     for pair in $needed; do

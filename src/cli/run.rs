@@ -99,6 +99,7 @@ fn time(text: &str) -> Result<Duration, String> {
 impl Args {
     fn plan(&self) -> Result<RunPlan, Failure> {
         let (scenario, text) = read(&self.scenario, "SCENARIO", &self.source)?;
+        self.check_programs(&scenario)?;
         let tdf = self.tdf_for(&scenario)?;
         let out = self.out.clone().unwrap_or_else(|| {
             PathBuf::from("out").join(format!("{}-{}", scenario.name, self.clock.name()))
@@ -115,6 +116,20 @@ impl Args {
             scenario_text: text,
             scenario,
         })
+    }
+
+    /// Programs take the time they take: no exact clock can wait for them.
+    // spec: TIME-5
+    fn check_programs(&self, scenario: &Scenario) -> Result<(), Failure> {
+        if self.clock == Clock::Wall || scenario.execs.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::bad_input(format!(
+            "--clock {}: {} has [[exec]] sections, and programs run in the wall clock only; use \
+             --clock wall, or remove them",
+            self.clock.name(),
+            self.scenario.display()
+        )))
     }
 
     // spec: TIME-3
@@ -221,6 +236,7 @@ fn progress_bar(quiet: bool) -> ProgressBar {
 fn run_failure(error: RunError) -> Failure {
     match &error {
         RunError::Out { .. }
+        | RunError::Exec { .. }
         | RunError::Lab(LabError::Forbidden(_) | LabError::IpMissing | LabError::Plan(_)) => {
             Failure::BadInput(error.into())
         }

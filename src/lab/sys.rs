@@ -91,6 +91,13 @@ pub(super) fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(move || bind_life_to(parent)) };
 }
 
+/// Sends `signal` to every process of the group that `leader` leads or has led
+/// until just now; a group that is empty needs none.
+pub(super) fn signal_group(leader: u32, signal: c_int) {
+    // SAFETY: kill takes two numbers and touches no memory of ours.
+    unsafe { libc::kill(-(leader as libc::pid_t), signal) };
+}
+
 /// Makes the child of `command` start in the network namespace `namespace`,
 /// a descriptor that has to stay open until the child is spawned.
 pub(super) fn start_in_namespace(command: &mut Command, namespace: BorrowedFd<'_>) {

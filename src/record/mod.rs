@@ -17,7 +17,9 @@ pub use digest::{FlowDigests, sha256_hex};
 pub use events::{EventsCsv, EventsSink, MRC_EVENTS};
 pub use fidelity::{Fidelity, LatenessReport, Verdict};
 pub use manifest::{RunManifest, topology_sha256};
-pub use summary::{Agreement, FlowSummary, NetworkCounts, Retransmissions, Summary};
+pub use summary::{
+    Agreement, ExecEnd, ExecSummary, FlowSummary, NetworkCounts, Retransmissions, Summary,
+};
 pub use wall_clock::UnixTime;
 
 /// Which clock a run had.

@@ -1,5 +1,6 @@
 //! What a run says at its end.
 
+mod exec;
 mod text;
 
 #[cfg(test)]
@@ -16,6 +17,8 @@ use crate::scenario::{Flow, Scenario};
 use crate::time::{Duration, Instant};
 use crate::trace::{Event, NodeId, TraceSink};
 use crate::workload::FlowResult;
+
+pub use exec::{ExecEnd, ExecSummary};
 
 /// Retransmissions by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -176,6 +179,9 @@ pub struct Summary {
     fidelity: Fidelity,
     #[serde(flatten)]
     network: NetworkCounts,
+    /// The programs, in the scenario's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    execs: Vec<ExecSummary>,
     captures: Vec<PathBuf>,
 }
 
@@ -200,13 +206,22 @@ impl Summary {
             flows,
             fidelity,
             network,
+            execs: Vec::new(),
             captures,
         }
     }
 
-    /// Whether every message completed and every digest agrees.
+    /// The same with what became of the programs.
+    pub fn with_execs(self, execs: Vec<ExecSummary>) -> Self {
+        Self { execs, ..self }
+    }
+
+    /// Whether every message completed, every digest agrees, and every program
+    /// that is no server ended well.
     pub fn ok(&self) -> bool {
-        self.sha256 == Agreement::Equal && self.flows.iter().all(FlowSummary::is_complete)
+        self.sha256 == Agreement::Equal
+            && self.flows.iter().all(FlowSummary::is_complete)
+            && self.execs.iter().all(ExecSummary::ok)
     }
 
     /// The flows, in the scenario's order.

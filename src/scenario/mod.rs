@@ -37,6 +37,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// What is sent.
     pub flows: Vec<Flow>,
+    /// Programs that run on hosts, in the wall clock.
+    pub execs: Vec<Exec>,
 }
 
 /// A NIC of the scenario.
@@ -91,6 +93,19 @@ pub struct Flow {
     pub one_qp: bool,
     /// How many may be posted and not completed at the same time.
     pub depth: u32,
+}
+
+/// A program that runs on a NIC's host, over the host's own network stack.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exec {
+    /// Node number of the NIC.
+    pub node: usize,
+    /// The program and its arguments: one word at least.
+    pub command: Vec<String>,
+    /// It is a server: the run does not wait for its end, and ends it.
+    pub background: bool,
+    /// How long after the run's start it starts, by the host's clock.
+    pub start: Duration,
 }
 
 #[cfg(test)]

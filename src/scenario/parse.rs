@@ -1,6 +1,7 @@
 //! Reads scenario files. Everything that is wrong with a file is found in one
 //! go, each with its line and what to do about it.
 
+mod execs;
 mod findings;
 mod flows;
 mod format;
@@ -23,7 +24,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::{Flow, LinkSpec, NicSpec, Scenario, SwitchSpec, fault};
+use super::{Exec, Flow, LinkSpec, NicSpec, Scenario, SwitchSpec, fault};
 use crate::config::Profile;
 use generate::Generated;
 use nodes::Defaults;
@@ -42,7 +43,7 @@ pub struct Overrides {
     pub seed: Option<u64>,
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "profile",
     "seed",
@@ -55,6 +56,7 @@ const KEYS: [&str; 12] = [
     "fault",
     "write",
     "traffic",
+    "exec",
 ];
 
 /// Reads the scenario `text`; `file` is its file's name, for messages and as
@@ -117,6 +119,7 @@ fn read<'a>(
     nodes::check_switches(nodes.nics.len(), &nodes.switches, &links);
     let seed = overrides.seed.or(seed).unwrap_or(1);
     let flows = read_flows(&top, &names, seed);
+    let execs = read_execs(&top, &names);
     let mut scenario = Scenario {
         name,
         seed,
@@ -125,6 +128,7 @@ fn read<'a>(
         switches: parts(nodes.switches),
         links: parts(links),
         flows,
+        execs,
     };
     format::give_to_switches(&scenario.nics, &mut scenario.switches);
     Some(scenario)
@@ -204,6 +208,10 @@ fn read_links<'a>(
         fault::read(&section, names, links.iter_mut().map(|(_, link)| link), complete);
     }
     links
+}
+
+fn read_execs(top: &Section<'_>, names: &Names) -> Vec<Exec> {
+    top.each("exec").iter().filter_map(|section| execs::read(section, names)).collect()
 }
 
 fn read_flows(top: &Section<'_>, names: &Names, seed: u64) -> Vec<Flow> {

@@ -16,6 +16,7 @@ fn workload(messages: u32, one_qp: bool, depth: u32) -> Workload {
         switches: Vec::new(),
         links: Vec::new(),
         flows: vec![Flow { from: 0, to: 1, bytes: 10, messages, one_qp, depth }],
+        execs: Vec::new(),
     })
 }
 

@@ -50,6 +50,7 @@ pub fn back_to_back() -> Scenario {
         switches: Vec::new(),
         links: vec![link(0, 1)],
         flows: Vec::new(),
+        execs: Vec::new(),
     }
 }
 

@@ -8,4 +8,5 @@ mod fabric;
 mod forge;
 mod input;
 mod live;
+mod programs;
 mod second_opinion;

@@ -68,6 +68,7 @@ fn run_with<C: Carrier>(
         paths.push(path);
     }
     Ok(Outcome {
+        execs: Vec::new(),
         flows: end.workload.results().cloned().collect(),
         digests,
         network,

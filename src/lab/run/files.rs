@@ -134,6 +134,11 @@ impl RunFiles {
         self.dir.join(format!("{process}.log"))
     }
 
+    /// What the scenario's program of this number, from 1, has said.
+    pub fn exec_log(&self, number: usize) -> PathBuf {
+        self.dir.join(format!("exec-{number}.log"))
+    }
+
     /// A node's control socket.
     pub fn control(&self, node: &str) -> PathBuf {
         Self::control_in(&self.dir, node)

@@ -11,7 +11,9 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::daemon::ClientError;
-use crate::record::{Clock, Fidelity, FlowDigests, FlowSummary, NetworkCounts, RunId, Summary};
+use crate::record::{
+    Clock, ExecSummary, Fidelity, FlowDigests, FlowSummary, NetworkCounts, RunId, Summary,
+};
 use crate::scenario::{Scenario, Topology, ideal_times};
 use crate::sim::CarryError;
 use crate::time::Duration;
@@ -69,6 +71,8 @@ pub struct Outcome {
     pub network: NetworkCounts,
     /// How faithful the run was to protocol time.
     pub fidelity: Fidelity,
+    /// What became of the scenario's programs.
+    pub execs: Vec<ExecSummary>,
     /// The captures: one for each NIC's link, and all of them merged.
     pub captures: Vec<PathBuf>,
 }
@@ -105,6 +109,14 @@ pub enum RunError {
         node: String,
         /// Why.
         source: ClientError,
+    },
+    /// A program of the scenario could not be run.
+    #[error("[[exec]] on {node}: {what}")]
+    Exec {
+        /// The host.
+        node: String,
+        /// Why not, and what to do.
+        what: String,
     },
     /// A file could not be written.
     #[error("{what}: {source}")]
@@ -179,7 +191,8 @@ impl PreparedRun {
         let flows = flows.map(|(((flow, result), ideal), digests)| {
             FlowSummary::new(scenario, flow, result, ideal, digests)
         });
-        let Outcome { network, fidelity, captures, .. } = outcome;
-        Summary::new(self.plan.id(), flows.collect(), network, fidelity, captures)
+        let Outcome { network, fidelity, execs, captures, .. } = outcome;
+        let summary = Summary::new(self.plan.id(), flows.collect(), network, fidelity, captures);
+        summary.with_execs(execs)
     }
 }

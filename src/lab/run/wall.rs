@@ -1,6 +1,7 @@
 //! A run in the wall clock: a daemon for each node, and this process as their
 //! coordinator.
 
+mod exec;
 mod workload;
 
 use super::network::LabNetwork;
@@ -11,6 +12,7 @@ use crate::record::{Fidelity, FlowDigests, NetworkCounts};
 use crate::scenario::Topology;
 use crate::time::Duration;
 
+use exec::Programs;
 use workload::{Coordinator, FlowRegions};
 
 pub fn run(
@@ -30,7 +32,9 @@ pub fn run(
     let mut daemons = Daemons::start(&daemons, &lab.sandbox, files)?;
     let mut manifest = files.manifest(plan, topology, Some(daemons.protocol_time_0()))?;
     let mut coordinator = Coordinator::start(plan, &mut daemons, files.events()?)?;
-    coordinator.run(&mut daemons, progress)?;
+    let mut programs = Programs::new(plan, lab, files);
+    coordinator.run(&mut daemons, &mut programs, progress)?;
+    let execs = programs.finish();
     let (flows, regions) = coordinator.finish(&mut daemons)?;
     let digests = digests(plan, &mut daemons, &regions)?;
     let mut network = counts(&mut daemons)?;
@@ -41,7 +45,7 @@ pub fn run(
     add_reports(&reports, &mut network);
     let fidelity = fidelity(&reports, plan.tdf, dropped);
     let captures = daemons.stop()?;
-    Ok(Outcome { flows, digests, network, fidelity, captures: files.merge(captures)? })
+    Ok(Outcome { flows, digests, network, fidelity, execs, captures: files.merge(captures)? })
 }
 
 fn digests(

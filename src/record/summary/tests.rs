@@ -130,3 +130,32 @@ fn a_run_in_the_wall_clock_states_its_dilation_and_fidelity() {
                sha-256: equal";
     assert!(text.ends_with(end), "{text}");
 }
+
+#[test]
+fn programs_are_listed_and_a_failed_one_fails_the_run() {
+    let exec = |background, end| ExecSummary {
+        node: "a".into(),
+        command: vec!["ping".into(), "10.0.0.2".into()],
+        background,
+        end,
+        log: "run/exec-1.log".into(),
+    };
+    let with = |exec| summary([complete(), done()], b"abc").with_execs(vec![exec]);
+    let well = with(exec(false, ExecEnd::Exit(0)));
+    let text = well.to_string();
+    assert!(well.ok());
+    assert!(text.contains("\nexec on a: ping 10.0.0.2: exit status 0; run/exec-1.log\n"), "{text}");
+    let json = serde_json::to_value(&well).expect("it serializes");
+    assert_eq!(
+        json["execs"][0],
+        json!({"node": "a", "command": ["ping", "10.0.0.2"], "background": false,
+               "end": {"exit": 0}, "log": "run/exec-1.log"})
+    );
+    let ends = [ExecEnd::Exit(1), ExecEnd::Signal(9), ExecEnd::Stopped, ExecEnd::NotStarted];
+    for end in ends {
+        assert!(!with(exec(false, end)).ok(), "{end}");
+        assert!(with(exec(true, end)).ok(), "{end}");
+    }
+    let json = serde_json::to_value(with(exec(true, ExecEnd::Stopped))).expect("it serializes");
+    assert_eq!(json["execs"][0]["end"], "stopped");
+}

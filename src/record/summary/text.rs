@@ -25,6 +25,7 @@ impl fmt::Display for Summary {
         if !self.network.frames_on_wire.is_empty() {
             write_counts(f, "frames on wire", &self.network.frames_on_wire)?;
         }
+        self.execs.iter().try_for_each(|exec| writeln!(f, "{exec}"))?;
         writeln!(f, "fidelity: {}", self.fidelity)?;
         let equal = match self.sha256 {
             Agreement::Equal => "equal",

@@ -176,7 +176,7 @@ fn unknown_keys_are_named_with_what_is_known() {
     assert_eq!(
         errors_of(&format!("sed = 1\n{LAB}")),
         [
-            "1: unknown key `sed`; correct or remove it: the keys here are name, profile, seed, nic_defaults, switch_defaults, topology, nic, switch, link, fault, write, traffic"
+            "1: unknown key `sed`; correct or remove it: the keys here are name, profile, seed, nic_defaults, switch_defaults, topology, nic, switch, link, fault, write, traffic, exec"
         ]
     );
     let found = errors_of(&format!("[nic_defaults]\nmss = 1\n[switch_defaults]\nFoo = 1\n{LAB}"));

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::{RunError, RunPlan};
+use super::exec::Programs;
 use crate::daemon::protocol::{EventReport, Fill, FlowFill, PostWrite, Region, Request, Response};
 use crate::daemon::{Client, ClientError};
 use crate::io::clock::monotonic_ns;
@@ -63,15 +64,18 @@ impl<'a> Coordinator<'a> {
         Ok(Self { plan, workload, regions, news, record })
     }
 
-    /// Runs the workload until every flow is over, the run is given up, or
-    /// `progress` says so. Nothing is posted before the first answer of `progress`.
+    /// Runs the workload and `programs` until every flow and every program that
+    /// is no server is over, the run is given up, or `progress` says so. Nothing
+    /// is posted or started before the first answer of `progress`.
     ///
     /// # Errors
-    /// When a daemon ends, or a record cannot be written.
+    /// When a daemon ends, a program cannot be started, or a record cannot be
+    /// written.
     // spec: QP-9, REL-1, WL-1
     pub fn run(
         &mut self,
         daemons: &mut Daemons,
+        programs: &mut Programs<'_>,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<(), RunError> {
         let total = self.workload.total_bytes();
@@ -84,8 +88,9 @@ impl<'a> Coordinator<'a> {
         let (mut arrived, mut count_at) = (0, 0);
         loop {
             self.act(daemons)?;
+            programs.advance()?;
             let now = monotonic_ns();
-            if self.workload.is_over() || now > deadline_ns {
+            if (self.workload.is_over() && programs.are_over()) || now > deadline_ns {
                 return Ok(());
             }
             if now >= count_at {
