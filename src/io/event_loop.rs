@@ -21,9 +21,9 @@ use crate::time::Instant;
 use crate::trace::{NodeId, TraceSink};
 
 /// The most frames that a turn sends before it receives.
-pub const SENDS_A_TURN: usize = 32;
+pub const SENDS_A_TURN: usize = 64;
 /// The most frames that a turn receives before it sends.
-pub const RECEIVES_A_TURN: usize = 32;
+pub const RECEIVES_A_TURN: usize = 64;
 
 /// What a port of the node stands on.
 #[derive(Debug)]
@@ -252,17 +252,21 @@ impl<N: Node> EventLoop<N> {
 
     /// Hands received frames to the node, up to the limit of a turn. What they
     /// make a punctual node with paced ports send does not wait for the rest.
+    /// Where nothing is paced, all of a turn arrive at one instant.
     // spec: TIME-7
     fn receive(&mut self) {
         let send_at_once = self.paced && !self.driver.has_outgoing();
-        let mut left = RECEIVES_A_TURN;
+        let (mut left, mut now) = (RECEIVES_A_TURN, self.clock.now());
         for index in in_turns(self.first, self.ports.len()) {
-            let Self { driver, ports, clock, .. } = self;
+            let Self { driver, ports, clock, paced, .. } = self;
             while left > 0
                 && !(send_at_once && driver.has_outgoing())
                 && let Some(bytes) = ports[index].receive()
             {
-                driver.frame(clock.now(), PortId(index as u16), &bytes);
+                if *paced {
+                    now = clock.now();
+                }
+                driver.frame(now, PortId(index as u16), &bytes);
                 left -= 1;
             }
         }
