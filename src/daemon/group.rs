@@ -4,17 +4,14 @@
 
 use core::fmt;
 use std::io;
-use std::os::fd::RawFd;
-
-use mio::unix::SourceFd;
-use mio::{Interest, Token};
 
 use super::error::DaemonError;
 use super::role::Role;
 use super::run::{Daemon, Stopper};
 use crate::capture::CaptureSummary;
-use crate::io::Waiter;
 use crate::io::clock::monotonic_ns;
+use crate::io::waiter::POLL_EVERY_NS;
+use crate::io::{Waiter, Watched, Woken};
 
 /// What a group needs of a daemon, whatever its node is.
 pub(super) trait Member {
@@ -22,8 +19,8 @@ pub(super) trait Member {
     fn description(&self) -> &str;
     /// What ends its run.
     fn stopper(&self) -> Stopper;
-    /// Readable when something happened to it.
-    fn poll_fd(&self) -> RawFd;
+    /// Adds what brings a turn on to what the group sleeps for.
+    fn watch(&self, watched: &mut Watched);
     /// When its next turn is due, in nanoseconds of CLOCK_MONOTONIC.
     fn deadline_ns(&self) -> Option<u64>;
     /// Whether it has frames to receive or to send.
@@ -36,36 +33,27 @@ pub(super) trait Member {
     fn finish(&mut self) -> io::Result<Option<CaptureSummary>>;
 }
 
-/// A daemon in the group.
-struct Seat {
-    member: Box<dyn Member>,
-    token: Token,
-    something_happened: bool,
-}
-
 /// Daemons that are ready to run: their sockets are open. Drop privileges
 /// before [`Group::run`], which starts a thread for each capture.
 #[derive(Default)]
 pub struct Group {
-    seats: Vec<Seat>,
+    members: Vec<Box<dyn Member>>,
 }
 
 impl Group {
     /// Adds a daemon.
     pub fn add<N: Role + 'static>(&mut self, daemon: Daemon<N>) {
-        let token = Token(self.seats.len());
-        // Whatever happened so far is no news for epoll.
-        self.seats.push(Seat { member: Box::new(daemon), token, something_happened: true });
+        self.members.push(Box::new(daemon));
     }
 
     /// Who they are, each in one line: `nic a 10.0.0.1 control PATH tdf 1000 ...`.
     pub fn descriptions(&self) -> impl Iterator<Item = &str> {
-        self.seats.iter().map(|seat| seat.member.description())
+        self.members.iter().map(|member| member.description())
     }
 
     /// What ends the run of each.
     pub fn stoppers(&self) -> Vec<Stopper> {
-        self.seats.iter().map(|seat| seat.member.stopper()).collect()
+        self.members.iter().map(|member| member.stopper()).collect()
     }
 
     /// Runs each until it is stopped; tells how the captures went.
@@ -77,66 +65,75 @@ impl Group {
     pub fn run(mut self) -> Result<Vec<CaptureSummary>, DaemonError> {
         let mut captures = Vec::new();
         let ran = self.take_turns(&mut captures);
-        let rest: Result<(), _> =
-            self.seats.drain(..).try_for_each(|seat| finish(seat, &mut captures));
-        ran.and(rest).map(|()| captures)
+        let ends: Vec<_> =
+            self.members.into_iter().map(|member| finish(member, &mut captures)).collect();
+        ran.and(ends.into_iter().collect()).map(|()| captures)
     }
 
     fn take_turns(&mut self, captures: &mut Vec<CaptureSummary>) -> Result<(), DaemonError> {
         let failed = || DaemonError::io("waiting");
         let mut waiter = Waiter::new().map_err(failed())?;
-        for Seat { member, token, .. } in &mut self.seats {
-            let fd = member.poll_fd();
-            let registry = waiter.registry();
-            registry.register(&mut SourceFd(&fd), *token, Interest::READABLE).map_err(failed())?;
+        for member in &mut self.members {
             member.start().map_err(DaemonError::io("starting the capture"))?;
         }
+        let mut looked_ns = 0;
+        let mut something_happened = true;
         loop {
-            self.turn(captures)?;
-            if self.seats.is_empty() {
+            let now_ns = monotonic_ns();
+            let look = something_happened || now_ns - looked_ns >= POLL_EVERY_NS;
+            if look {
+                looked_ns = now_ns;
+            }
+            self.turn(now_ns, look, captures)?;
+            if self.members.is_empty() {
                 return Ok(());
             }
-            self.wait(&mut waiter).map_err(failed())?;
+            something_happened = self.wait(&mut waiter).map_err(failed())? == Woken::Event;
         }
     }
 
-    /// Gives a turn to each daemon that has something to do.
-    fn turn(&mut self, captures: &mut Vec<CaptureSummary>) -> Result<(), DaemonError> {
-        let now_ns = monotonic_ns();
+    /// Gives a turn to each daemon that has frames or a deadline, and to all
+    /// when it is time to `look` for what else happened.
+    fn turn(
+        &mut self,
+        now_ns: u64,
+        look: bool,
+        captures: &mut Vec<CaptureSummary>,
+    ) -> Result<(), DaemonError> {
         let mut index = 0;
-        while let Some(Seat { member, something_happened, .. }) = self.seats.get_mut(index) {
+        while let Some(member) = self.members.get_mut(index) {
             let is_due = member.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
-            let happened = core::mem::take(something_happened);
-            let goes_on = if happened || is_due || member.is_ready() {
-                member.turn(happened).map_err(DaemonError::io("waiting"))?
+            let goes_on = if look || is_due || member.is_ready() {
+                member.turn(look).map_err(DaemonError::io("waiting"))?
             } else {
                 true
             };
             if goes_on {
                 index += 1;
             } else {
-                finish(self.seats.remove(index), captures)?;
+                finish(self.members.remove(index), captures)?;
             }
         }
         Ok(())
     }
 
     /// Waits until a daemon has something to do.
-    fn wait(&mut self, waiter: &mut Waiter) -> io::Result<()> {
-        let deadline_ns = self.seats.iter().filter_map(|seat| seat.member.deadline_ns()).min();
-        waiter.wait(deadline_ns, || self.seats.iter().any(|seat| seat.member.is_ready()))?;
-        for token in waiter.events() {
-            // Seats stay in the order of their tokens.
-            if let Ok(index) = self.seats.binary_search_by_key(&token, |seat| seat.token) {
-                self.seats[index].something_happened = true;
-            }
-        }
-        Ok(())
+    fn wait(&self, waiter: &mut Waiter) -> io::Result<Woken> {
+        let members = &self.members;
+        let deadline_ns = members.iter().filter_map(|member| member.deadline_ns()).min();
+        waiter.wait_with(
+            deadline_ns,
+            || members.iter().any(|member| member.is_ready()),
+            |watched| members.iter().for_each(|member| member.watch(watched)),
+        )
     }
 }
 
-fn finish(mut seat: Seat, captures: &mut Vec<CaptureSummary>) -> Result<(), DaemonError> {
-    captures.extend(seat.member.finish().map_err(DaemonError::CaptureLost)?);
+fn finish(
+    mut member: Box<dyn Member>,
+    captures: &mut Vec<CaptureSummary>,
+) -> Result<(), DaemonError> {
+    captures.extend(member.finish().map_err(DaemonError::CaptureLost)?);
     Ok(())
 }
 

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -31,7 +30,7 @@ use crate::capture::{
 };
 use crate::config::Profile;
 use crate::io::clock::monotonic_ns;
-use crate::io::{EventLoop, GuardSocket, PortIo, WallClock};
+use crate::io::{EventLoop, GuardSocket, PortIo, WallClock, Watched};
 use crate::rng::Rng;
 use crate::scenario::{NodeKind, Scenario, Topology};
 use crate::time::Duration;
@@ -241,8 +240,8 @@ impl<N: Role> Member for Daemon<N> {
         self.stopper.clone()
     }
 
-    fn poll_fd(&self) -> RawFd {
-        self.event_loop.as_raw_fd()
+    fn watch(&self, watched: &mut Watched) {
+        self.event_loop.watch(watched);
     }
 
     fn deadline_ns(&self) -> Option<u64> {

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use mio::{Registry, Token, Waker};
@@ -13,7 +12,7 @@ use super::host_errors::HostErrors;
 use super::lateness::Lateness;
 use super::packet_socket::{OddFrames, PacketSocket};
 use super::port::Port;
-use super::waiter::Waiter;
+use super::waiter::{Waiter, Watched};
 use crate::node::link::Link;
 use crate::node::{Ctx, FrameTap, Node, PortId};
 use crate::rng::Rng;
@@ -177,14 +176,19 @@ impl<N: Node> EventLoop<N> {
 
     /// A [`turn`](Self::turn) that does not wait, for a caller who waits for
     /// several event loops at once: until one [is ready](Self::is_ready), or
-    /// its [deadline](Self::deadline_ns) comes, or its file descriptor is
-    /// readable, which it tells with `something_happened`.
+    /// its [deadline](Self::deadline_ns) comes, or something happens that it
+    /// [watches](Self::watch), which it tells with `something_happened`.
     ///
     /// # Errors
     /// As for [`turn`](Self::turn).
     pub fn turn_at_once(&mut self, something_happened: bool) -> io::Result<()> {
         self.waiter.look(something_happened)?;
         self.work()
+    }
+
+    /// Adds what brings a turn on to what a waiter sleeps for.
+    pub fn watch(&self, watched: &mut Watched) {
+        self.waiter.add_to(watched);
     }
 
     /// When the next turn is due, in nanoseconds of CLOCK_MONOTONIC; `None`
@@ -276,12 +280,6 @@ impl<N: Node> EventLoop<N> {
 /// The ports `first`, `first + 1` and so on, each once.
 fn in_turns(first: usize, ports: usize) -> impl Iterator<Item = usize> {
     (first..ports).chain(0..first.min(ports))
-}
-
-impl<N> AsRawFd for EventLoop<N> {
-    fn as_raw_fd(&self) -> RawFd {
-        self.waiter.as_raw_fd()
-    }
 }
 
 impl<N> fmt::Debug for EventLoop<N> {

@@ -77,7 +77,7 @@ fn ask(interface: &str, us: Station, target: Ipv4Addr) -> io::Result<Option<MacA
     };
     let mut socket = PacketSocket::open(interface, &options)?;
     let mut waiter = Waiter::new()?;
-    waiter.watch_frames(&socket)?;
+    waiter.watch_frames(&socket);
     for _ in 0..ARP_TRIES {
         socket.send(&arp::request(us, target))?;
         let give_up = monotonic_ns() + ARP_WAIT_NS;

@@ -42,4 +42,4 @@ pub use outgoing::Outgoing;
 pub use packet_socket::{BatchResult, OddFrames, PacketSocket, PacketSocketOptions, Received};
 pub use sys::interface_mtu;
 pub use timer::DeadlineTimer;
-pub use waiter::{Waiter, Woken};
+pub use waiter::{Waiter, Watched, Woken};

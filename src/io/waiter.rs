@@ -54,11 +54,14 @@ pub enum Woken {
     Event,
 }
 
+/// What a sleep waits for.
+pub struct Watched(Vec<PollFd>);
+
 /// Waits for frames, a deadline, a waker and any other file descriptors.
 pub struct Waiter {
     poll: Poll,
     /// What a sleep waits for: `poll` itself, then the watched sockets.
-    sleepers: Vec<PollFd>,
+    watched: Watched,
     events: Events,
     timer: DeadlineTimer,
     waker: Arc<Waker>,
@@ -75,8 +78,9 @@ impl Waiter {
         let source = timer.as_raw_fd();
         poll.registry().register(&mut SourceFd(&source), TIMER, Interest::READABLE)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let (sleepers, events) = (vec![PollFd::new(poll.as_raw_fd())], Events::with_capacity(64));
-        Ok(Self { poll, sleepers, events, timer, waker, polled_at_ns: 0 })
+        let watched = Watched(vec![PollFd::new(poll.as_raw_fd())]);
+        let events = Events::with_capacity(64);
+        Ok(Self { poll, watched, events, timer, waker, polled_at_ns: 0 })
     }
 
     /// Wakes this waiter from other threads, or from signals.
@@ -88,13 +92,13 @@ impl Waiter {
     /// this waiter is used. Whether there are any is left to the check that each
     /// wait is given.
     pub fn watch_frames(&mut self, socket: &impl AsRawFd) {
-        self.sleepers.push(PollFd::new(socket.as_raw_fd()));
+        self.watched.0.push(PollFd::new(socket.as_raw_fd()));
     }
 
     /// Wakes as well when a watched `socket` has room to send, or no longer.
     pub fn watch_room(&mut self, socket: &impl AsRawFd, watched: bool) {
         let fd: RawFd = socket.as_raw_fd();
-        let entries = self.sleepers.iter_mut().filter(|entry| entry.fd() == fd);
+        let entries = self.watched.0.iter_mut().filter(|entry| entry.fd() == fd);
         entries.for_each(|entry| entry.set_writable(watched));
     }
 
@@ -121,7 +125,22 @@ impl Waiter {
     pub fn wait(
         &mut self,
         deadline_ns: Option<u64>,
+        ready: impl FnMut() -> bool,
+    ) -> io::Result<Woken> {
+        self.wait_with(deadline_ns, ready, |_| {})
+    }
+
+    /// A [`wait`](Self::wait) that also ends, with [`Woken::Event`], when
+    /// something happens that other waiters watch: `guests` is asked for what
+    /// they watch before each sleep.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait).
+    pub fn wait_with(
+        &mut self,
+        deadline_ns: Option<u64>,
         mut ready: impl FnMut() -> bool,
+        guests: impl Fn(&mut Watched),
     ) -> io::Result<Woken> {
         if self.look(false)? {
             return Ok(Woken::Event);
@@ -130,7 +149,7 @@ impl Waiter {
             if let Some(woken) = spin(deadline_ns, &mut ready) {
                 return Ok(woken);
             }
-            if let Some(woken) = self.block(deadline_ns)? {
+            if let Some(woken) = self.block(deadline_ns, &guests)? {
                 return Ok(woken);
             }
         }
@@ -150,22 +169,34 @@ impl Waiter {
         Ok(false)
     }
 
+    /// Adds what this waiter watches to what another one sleeps for.
+    pub fn add_to(&self, watched: &mut Watched) {
+        watched.0.extend_from_slice(&self.watched.0);
+    }
+
     /// Sleeps until shortly before the deadline or until something happens;
     /// tells what it was when it concerns the caller.
-    fn block(&mut self, deadline_ns: Option<u64>) -> io::Result<Option<Woken>> {
+    fn block(
+        &mut self,
+        deadline_ns: Option<u64>,
+        guests: &impl Fn(&mut Watched),
+    ) -> io::Result<Option<Woken>> {
         match deadline_ns {
             Some(at_ns) => self.timer.arm(at_ns.saturating_sub(SPIN_LEAD_NS))?,
             None => self.timer.clear()?,
         }
-        match sys::poll(&mut self.sleepers) {
+        let own = self.watched.0.len();
+        guests(&mut self.watched);
+        let slept = sys::poll(&mut self.watched.0);
+        let guests_called = self.watched.0.drain(own..).filter(PollFd::is_ready).count() > 0;
+        match slept {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
         }
-        if self.poll_events(Some(Duration::ZERO))? {
+        if self.poll_events(Some(Duration::ZERO))? || guests_called {
             return Ok(Some(Woken::Event));
         }
-        let sockets = self.sleepers[1..].iter();
-        let ready = sockets.filter(|socket| socket.is_ready()).count() > 0;
+        let ready = self.watched.0[1..].iter().any(PollFd::is_ready);
         Ok(ready.then_some(Woken::Ready))
     }
 
@@ -199,11 +230,9 @@ fn spin(deadline_ns: Option<u64>, ready: &mut impl FnMut() -> bool) -> Option<Wo
     }
 }
 
-/// Readable when something happened that this waiter watches: a waiter can be
-/// watched by another one.
-impl AsRawFd for Waiter {
-    fn as_raw_fd(&self) -> RawFd {
-        self.poll.as_raw_fd()
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(PollFd::fd)).finish()
     }
 }
 

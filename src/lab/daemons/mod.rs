@@ -8,7 +8,7 @@ mod node_process;
 mod processes;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Daemons {
         Ok(daemons)
     }
 
-    fn await_start(&mut self, process: usize, control: &PathBuf) -> Result<Client, RunError> {
+    fn await_start(&mut self, process: usize, control: &Path) -> Result<Client, RunError> {
         let NodeProcess { nodes, child, log } = &mut self.processes[process];
         let deadline = monotonic_ns() + Self::PATIENCE_NS;
         loop {
