@@ -61,7 +61,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
     /// Build the lab, then wait until Enter is pressed (or standard input ends)
-    /// before anything is sent: time to attach tcpdump or Wireshark.
+    /// before anything is sent: time to attach tcpdump or Wireshark. The lab
+    /// stays half a second after the run, so that they get the last frames.
     #[arg(long)]
     hold: bool,
 }
@@ -166,6 +167,9 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// How long a lab that was held stays after its run.
+const LINGER: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Runs a scenario and prints what came of it.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan()?;
@@ -191,6 +195,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let outcome = prepared.execute(&mut progress).map_err(run_failure)?;
     bar.finish_and_clear();
+    if args.hold {
+        // For captures that were attached meanwhile: a tool takes the last frames
+        // late, and none once the lab is gone.
+        thread::sleep(LINGER);
+    }
     let summary = prepared.summarize(outcome);
     let text = if args.json {
         serde_json::to_string(&summary).context("writing the summary as JSON")?

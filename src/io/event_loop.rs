@@ -20,9 +20,9 @@ use crate::time::Instant;
 use crate::trace::{NodeId, TraceSink};
 
 /// The most frames that a turn sends before it receives.
-pub const SENDS_A_TURN: usize = 64;
+pub const SENDS_A_TURN: usize = 32;
 /// The most frames that a turn receives before it sends.
-pub const RECEIVES_A_TURN: usize = 64;
+pub const RECEIVES_A_TURN: usize = 32;
 
 /// What a port of the node stands on.
 #[derive(Debug)]
