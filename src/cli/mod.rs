@@ -7,6 +7,7 @@ mod failure;
 mod fault;
 mod hold;
 mod host_nic;
+mod lab;
 mod nodes;
 mod notice;
 mod number;
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     /// Run a scenario: build its lab, send what it says, and say what came of it.
     Run(run::Args),
+    /// Keep a lab up for work by hand: up, down, status, enter.
+    Lab(lab::Args),
     /// Run a NIC in this network namespace: of a scenario, or on an interface
     /// of this host.
     Nic(daemon::NicArgs),
@@ -59,6 +62,7 @@ impl Command {
     fn run(&self) -> Result<(), Failure> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Lab(args) => lab::run(args),
             Self::Nic(args) => daemon::run_nic(args),
             Self::Switch(args) => daemon::run_switch(args),
             Self::Nodes(args) => nodes::run(args),

@@ -69,7 +69,7 @@ pub struct Args {
 
 /// A time dilation factor as given.
 #[derive(Clone, Copy, Debug)]
-enum Tdf {
+pub enum Tdf {
     Auto,
     Given(u32),
 }
@@ -83,7 +83,7 @@ fn clock(name: &str) -> Result<Clock, String> {
 }
 
 // spec: TIME-2, TIME-3
-fn tdf(text: &str) -> Result<Tdf, String> {
+pub fn tdf(text: &str) -> Result<Tdf, String> {
     if text == "auto" {
         return Ok(Tdf::Auto);
     }
@@ -136,14 +136,7 @@ impl Args {
     // spec: TIME-3
     fn tdf_for(&self, scenario: &Scenario) -> Result<u32, Failure> {
         match (self.clock, self.tdf) {
-            (Clock::Wall, Tdf::Auto) => Ok(auto_tdf(scenario, &Topology::new(scenario), cores())),
-            (Clock::Wall, Tdf::Given(tdf)) if tdf != 1 && scenario.profile == Profile::Native => {
-                Err(Failure::bad_input(format!(
-                    "--tdf {tdf}: the native profile runs at the host's own speed, TDF 1; leave \
-                     --tdf out, or choose another profile"
-                )))
-            }
-            (Clock::Wall, Tdf::Given(tdf)) => Ok(tdf),
+            (Clock::Wall, tdf) => wall_tdf(scenario, tdf),
             (_, Tdf::Auto) => Ok(1),
             (_, Tdf::Given(tdf)) => Err(Failure::bad_input(format!(
                 "--tdf {tdf}: only the wall clock is slowed; leave --tdf out, or use --clock wall"
@@ -162,8 +155,23 @@ impl Args {
     }
 }
 
+/// The time dilation factor of the wall clock for `scenario`.
+// spec: TIME-3
+pub fn wall_tdf(scenario: &Scenario, tdf: Tdf) -> Result<u32, Failure> {
+    match tdf {
+        Tdf::Auto => Ok(auto_tdf(scenario, &Topology::new(scenario), cores())),
+        Tdf::Given(tdf) if tdf != 1 && scenario.profile == Profile::Native => {
+            Err(Failure::bad_input(format!(
+                "--tdf {tdf}: the native profile runs at the host's own speed, TDF 1; leave --tdf \
+                 out, or choose another profile"
+            )))
+        }
+        Tdf::Given(tdf) => Ok(tdf),
+    }
+}
+
 /// How many cores this process may use.
-fn cores() -> usize {
+pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -242,7 +250,7 @@ fn progress_bar(quiet: bool) -> ProgressBar {
 
 /// A folder that cannot be had and what the machine lacks are for the user to
 /// mend: exit code 2.
-fn run_failure(error: RunError) -> Failure {
+pub fn run_failure(error: RunError) -> Failure {
     match &error {
         RunError::Out { .. }
         | RunError::Exec { .. }

@@ -4,6 +4,8 @@
 
 use core::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
 
 use super::error::DaemonError;
 use super::role::Role;
@@ -29,6 +31,9 @@ pub(super) trait Member {
     fn start(&mut self) -> io::Result<()>;
     /// Does what there is to do, without waiting; tells whether to go on.
     fn turn(&mut self, something_happened: bool) -> io::Result<bool>;
+    /// Its packet sockets once more, as far as there are descriptors: they stay
+    /// open when it is dropped.
+    fn duplicate_sockets(&self) -> Vec<OwnedFd>;
     /// Ends; tells how the capture went when there was one.
     fn finish(&mut self) -> io::Result<Option<CaptureSummary>>;
 }
@@ -63,14 +68,14 @@ impl Group {
     /// captures end properly in any case.
     // spec: TIME-5
     pub fn run(mut self) -> Result<Vec<CaptureSummary>, DaemonError> {
-        let mut captures = Vec::new();
-        let ran = self.take_turns(&mut captures);
-        let ends: Vec<_> =
-            self.members.into_iter().map(|member| finish(member, &mut captures)).collect();
-        ran.and(ends.into_iter().collect()).map(|()| captures)
+        let mut ends = Ends::default();
+        let ran = self.take_turns(&mut ends);
+        let others: Vec<_> = self.members.into_iter().map(|member| ends.add(member)).collect();
+        close_at_once(ends.sockets);
+        ran.and(others.into_iter().collect()).map(|()| ends.captures)
     }
 
-    fn take_turns(&mut self, captures: &mut Vec<CaptureSummary>) -> Result<(), DaemonError> {
+    fn take_turns(&mut self, ends: &mut Ends) -> Result<(), DaemonError> {
         let failed = || DaemonError::io("waiting");
         let mut waiter = Waiter::new().map_err(failed())?;
         for member in &mut self.members {
@@ -84,7 +89,7 @@ impl Group {
             if look {
                 looked_ns = now_ns;
             }
-            self.turn(now_ns, look, captures)?;
+            self.turn(now_ns, look, ends)?;
             if self.members.is_empty() {
                 return Ok(());
             }
@@ -94,12 +99,7 @@ impl Group {
 
     /// Gives a turn to each daemon that has frames or a deadline, and to all
     /// when it is time to `look` for what else happened.
-    fn turn(
-        &mut self,
-        now_ns: u64,
-        look: bool,
-        captures: &mut Vec<CaptureSummary>,
-    ) -> Result<(), DaemonError> {
+    fn turn(&mut self, now_ns: u64, look: bool, ends: &mut Ends) -> Result<(), DaemonError> {
         let mut index = 0;
         while let Some(member) = self.members.get_mut(index) {
             let is_due = member.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
@@ -111,7 +111,7 @@ impl Group {
             if goes_on {
                 index += 1;
             } else {
-                finish(self.members.remove(index), captures)?;
+                ends.add(self.members.remove(index))?;
             }
         }
         Ok(())
@@ -129,12 +129,30 @@ impl Group {
     }
 }
 
-fn finish(
-    mut member: Box<dyn Member>,
-    captures: &mut Vec<CaptureSummary>,
-) -> Result<(), DaemonError> {
-    captures.extend(member.finish().map_err(DaemonError::CaptureLost)?);
-    Ok(())
+/// What is left of daemons that have ended.
+#[derive(Default)]
+struct Ends {
+    captures: Vec<CaptureSummary>,
+    sockets: Vec<OwnedFd>,
+}
+
+impl Ends {
+    fn add(&mut self, mut member: Box<dyn Member>) -> Result<(), DaemonError> {
+        self.sockets.extend(member.duplicate_sockets());
+        self.captures.extend(member.finish().map_err(DaemonError::CaptureLost)?);
+        Ok(())
+    }
+}
+
+/// Closes packet sockets, each in a thread of its own: the kernel waits some
+/// 25 ms with every close until nobody looks at the socket any more, and that
+/// for all of them at the same time.
+fn close_at_once(sockets: Vec<OwnedFd>) {
+    thread::scope(|scope| {
+        for socket in sockets {
+            scope.spawn(move || drop(socket));
+        }
+    });
 }
 
 impl fmt::Debug for Group {

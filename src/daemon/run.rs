@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -289,6 +290,10 @@ impl<N: Role> Member for Daemon<N> {
             stopper.waker.wake()?;
         }
         Ok(!stopper.is_stopped())
+    }
+
+    fn duplicate_sockets(&self) -> Vec<OwnedFd> {
+        self.event_loop.duplicate_sockets()
     }
 
     fn finish(&mut self) -> io::Result<Option<CaptureSummary>> {

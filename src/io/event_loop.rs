@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mio::{Registry, Token, Waker};
@@ -216,6 +217,12 @@ impl<N: Node> EventLoop<N> {
         self.receive();
         self.first = (self.first + 1) % self.ports.len().max(1);
         Ok(())
+    }
+
+    /// The ports' sockets once more, as far as there are descriptors: who drops
+    /// the event loop can choose when they close, which takes the kernel long.
+    pub fn duplicate_sockets(&self) -> Vec<OwnedFd> {
+        self.ports.iter().filter_map(|port| port.duplicate_socket().ok()).collect()
     }
 
     /// What has been counted since the start.

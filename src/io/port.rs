@@ -1,6 +1,7 @@
 //! A socket with what an event loop counts and remembers of it.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::event_loop::PortReport;
 use super::host_errors::HostErrors;
@@ -46,6 +47,11 @@ impl Port {
             self.blocked = blocked;
             waiter.watch_room(&self.socket, blocked);
         }
+    }
+
+    /// The socket once more.
+    pub(super) fn duplicate_socket(&self) -> io::Result<OwnedFd> {
+        self.socket.as_fd().try_clone_to_owned()
     }
 
     /// Whether an attempt to send now is vain.

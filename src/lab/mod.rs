@@ -29,6 +29,7 @@ mod network;
 mod plan;
 pub mod run;
 mod sandbox;
+pub mod standing;
 mod sys;
 mod wires;
 

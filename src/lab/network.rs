@@ -76,6 +76,12 @@ impl Network {
         removed.into_iter().collect()
     }
 
+    /// Leaves the removal to the end of the sandbox, that is of this process:
+    /// the kernel then does it all at once.
+    pub fn leave_to_sandbox(mut self) {
+        self.names.clear();
+    }
+
     /// Takes a step at every node, in its namespace.
     fn each_node(
         &self,

@@ -51,6 +51,20 @@ pub(super) fn unshare(flags: c_int) -> io::Result<()> {
     check(unsafe { libc::unshare(flags) })
 }
 
+/// Moves this process, which has one thread, into `namespace`; `kind` is its
+/// `libc::CLONE_NEW*`.
+pub(super) fn join_namespace(namespace: BorrowedFd<'_>, kind: c_int) -> io::Result<()> {
+    // SAFETY: setns reads no memory of ours; a stale descriptor is an error, not a fault.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), kind) })
+}
+
+/// Makes the child of `command` the leader of a session without a terminal.
+pub(super) fn lead_a_session(command: &mut Command) {
+    // SAFETY: the closure makes one system call and touches no memory: nothing
+    // that is forbidden between fork and exec.
+    unsafe { command.pre_exec(|| check(libc::setsid())) };
+}
+
 /// Moves the calling thread into the network namespace `namespace`.
 pub(super) fn set_network_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
     set_network_namespace_raw(namespace.as_raw_fd())

@@ -10,3 +10,4 @@ mod input;
 mod live;
 mod programs;
 mod second_opinion;
+mod standing;

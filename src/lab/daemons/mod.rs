@@ -141,6 +141,11 @@ impl Daemons {
         self.nodes.len()
     }
 
+    /// The number of the process that runs node number `node`.
+    pub fn process_id(&self, node: usize) -> u32 {
+        self.processes[self.nodes[node].process].child.id()
+    }
+
     /// Asks the daemon of node number `node`.
     ///
     /// # Errors

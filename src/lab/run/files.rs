@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::{RunError, RunPlan};
 use crate::capture;
 use crate::daemon::check_socket_path;
-use crate::record::{Clock, EventsCsv, MRC_EVENTS, RunManifest, UnixTime, file_name};
-use crate::scenario::Topology;
+use crate::record::{EventsCsv, MRC_EVENTS, RunManifest, UnixTime, file_name};
+use crate::scenario::{Scenario, Topology};
 
 /// How the name of a control socket ends.
 const SOCKET: &str = ".sock";
@@ -28,31 +28,37 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// The files of `plan`; its folder is made when it is not there, and the
-    /// scenario is put into it. Call it before the lab is entered.
+    /// The files of `scenario`, whose text is `text`, in the folder `dir`, which
+    /// is made when it is not there; `with_sockets` says whether its nodes have
+    /// control sockets. Call it before the lab is entered.
     ///
     /// # Errors
     /// [`RunError::Out`] when the folder cannot be had.
-    pub fn create(plan: &RunPlan) -> Result<Self, RunError> {
-        let dir = plan.out.clone();
-        let opened = fs::create_dir_all(&dir).and_then(|()| File::open(&dir));
-        let folder = opened.map_err(|error| refused(&dir, &format!("{error}; {ANOTHER}")))?;
+    pub fn create(
+        dir: &Path,
+        scenario: &Scenario,
+        text: &str,
+        with_sockets: bool,
+    ) -> Result<Self, RunError> {
+        let opened = fs::create_dir_all(dir).and_then(|()| File::open(dir));
+        let folder = opened.map_err(|error| refused(dir, &format!("{error}; {ANOTHER}")))?;
         if !lock(&folder) {
             let what = format!("another run is writing there; wait for its end, or {ANOTHER}");
-            return Err(refused(&dir, &what));
+            return Err(refused(dir, &what));
         }
-        let files = Self { dir, name: plan.scenario.name.clone(), folder: Arc::new(folder) };
-        if plan.clock == Clock::Wall {
-            files.check_control_paths(plan)?;
+        let (dir, name) = (dir.to_owned(), scenario.name.clone());
+        let files = Self { dir, name, folder: Arc::new(folder) };
+        if with_sockets {
+            files.check_control_paths(scenario)?;
         }
-        fs::write(files.scenario(), &plan.scenario_text)
+        fs::write(files.scenario(), text)
             .map_err(|error| refused(&files.dir, &format!("{error}; {ANOTHER}")))?;
         Ok(files)
     }
 
-    fn check_control_paths(&self, plan: &RunPlan) -> Result<(), RunError> {
-        let nics = plan.scenario.nics.iter().map(|nic| &nic.name);
-        let mut names = nics.chain(plan.scenario.switches.iter().map(|switch| &switch.name));
+    fn check_control_paths(&self, scenario: &Scenario) -> Result<(), RunError> {
+        let nics = scenario.nics.iter().map(|nic| &nic.name);
+        let mut names = nics.chain(scenario.switches.iter().map(|switch| &switch.name));
         names.try_for_each(|name| {
             let path = self.control(name);
             check_socket_path(&path)
@@ -236,6 +242,7 @@ pub fn unix_now() -> UnixTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Clock;
     use crate::scenario::{Overrides, parse};
     use crate::time::Duration as ProtocolDuration;
 
@@ -256,20 +263,25 @@ mod tests {
         }
     }
 
+    fn create(plan: &RunPlan) -> Result<RunFiles, RunError> {
+        let with_sockets = plan.clock == Clock::Wall;
+        RunFiles::create(&plan.out, &plan.scenario, &plan.scenario_text, with_sockets)
+    }
+
     fn refusal(plan: &RunPlan) -> String {
-        RunFiles::create(plan).expect_err("refused").to_string()
+        create(plan).expect_err("refused").to_string()
     }
 
     #[test]
     fn a_folder_serves_one_run_at_a_time() {
         let dir = tempfile::tempdir().expect("a directory");
         let plan = plan(dir.path().join("out"), Clock::Exact);
-        let first = RunFiles::create(&plan).expect("free");
+        let first = create(&plan).expect("free");
         assert_eq!(fs::read_to_string(first.scenario()).expect("there"), TEXT);
         let error = refusal(&plan);
         assert!(error.contains("--out") && error.contains("another run"), "{error}");
         drop(first);
-        RunFiles::create(&plan).expect("free again");
+        create(&plan).expect("free again");
     }
 
     #[test]
@@ -281,14 +293,14 @@ mod tests {
         let long = dir.path().join("x".repeat(100));
         let error = refusal(&plan(long.clone(), Clock::Wall));
         assert!(error.contains("a.sock: ") && error.contains("107 bytes"), "{error}");
-        RunFiles::create(&plan(long, Clock::Exact)).expect("it has no sockets");
+        create(&plan(long, Clock::Exact)).expect("it has no sockets");
     }
 
     #[test]
     fn a_folder_that_the_lab_hides_is_noticed() {
         let dir = tempfile::tempdir().expect("a directory");
         let plan = plan(dir.path().join("out"), Clock::Exact);
-        let files = RunFiles::create(&plan).expect("free");
+        let files = create(&plan).expect("free");
         files.check_visible().expect("nothing hides it");
         fs::rename(&plan.out, dir.path().join("moved")).expect("moved");
         files.check_visible().expect_err("not there");
@@ -301,7 +313,7 @@ mod tests {
     fn control_sockets_of_a_run_are_found_by_their_nodes() {
         let dir = tempfile::tempdir().expect("a directory");
         let plan = plan(dir.path().join("out"), Clock::Wall);
-        let files = RunFiles::create(&plan).expect("free");
+        let files = create(&plan).expect("free");
         assert!(RunFiles::controls(&plan.out).expect("a folder").is_empty());
         fs::write(files.control("a.b"), "").expect("written");
         let found = RunFiles::controls(&plan.out).expect("a folder");

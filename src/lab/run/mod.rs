@@ -21,7 +21,7 @@ use crate::trace::NodeId;
 use crate::workload::FlowResult;
 
 use super::error::LabError;
-use network::LabNetwork;
+pub(super) use network::LabNetwork;
 
 pub use files::RunFiles;
 pub(super) use files::unix_now;
@@ -154,7 +154,8 @@ impl PreparedRun {
     // spec: REL-10
     pub fn build(plan: RunPlan) -> Result<Self, RunError> {
         let topology = Topology::new(&plan.scenario);
-        let files = RunFiles::create(&plan)?;
+        let with_sockets = plan.clock == Clock::Wall;
+        let files = RunFiles::create(&plan.out, &plan.scenario, &plan.scenario_text, with_sockets)?;
         let lab = match plan.clock {
             Clock::Exact => None,
             Clock::ExactWires | Clock::Wall => Some(LabNetwork::build(&topology)?),
