@@ -29,7 +29,7 @@ enum As {
 type Case = (&'static str, fn(&Bench));
 
 /// The cases by name.
-const CASES: [Case; 11] = [
+const CASES: [Case; 12] = [
     ("two_hosts_and_a_switch_are_built_and_removed", built_and_removed),
     ("an_idle_lab_carries_no_frame", idle),
     ("long_names_do_not_collide", long_names),
@@ -41,6 +41,7 @@ const CASES: [Case; 11] = [
     ("read_only_sysctls_are_made_writable", read_only_sysctls),
     ("forbidden_user_namespaces_are_explained", forbidden),
     ("capabilities_but_net_raw_are_dropped", capabilities),
+    ("the_doctor_finds_what_was_broken", doctor),
 ];
 
 // case E08: checksums are finished where a frame is seen.
@@ -49,6 +50,14 @@ const CASES: [Case; 11] = [
 // spec: REL-10, SW-1
 fn built_and_removed(bench: &Bench) {
     bench.run_as_both("built_and_removed");
+}
+
+// case E07: different MTUs at the ends of a link; a full-size frame vanishes.
+// case F05: the effective reverse path filter.
+// case F09: a queueing discipline beside the lab's own.
+// spec: REL-10
+fn doctor(bench: &Bench) {
+    bench.run_as_both("doctor");
 }
 
 // case F07: an idle lab is silent.

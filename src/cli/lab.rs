@@ -1,5 +1,7 @@
 //! `mrc lab`: labs that stay up for work by hand.
 
+mod doctor;
+
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -49,6 +51,8 @@ enum Action {
     },
     /// Go into a host or switch of a lab: a shell there, or one command.
     Enter(Enter),
+    /// Check this machine and a lab: what is wrong, and what to do about it.
+    Doctor(doctor::Doctor),
     /// Keep a lab: `mrc lab up` starts this.
     #[command(hide = true)]
     Keep {
@@ -99,6 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Action::Down { name } => down(name.as_deref()),
         Action::Status { name, json } => status(name.as_deref(), *json),
         Action::Enter(args) => go_in(args),
+        Action::Doctor(args) => doctor::run(args),
         Action::Keep { up, dir } => keep_up(up, dir),
     }
 }

@@ -38,7 +38,7 @@ struct Cli {
 enum Command {
     /// Run a scenario: build its lab, send what it says, and say what came of it.
     Run(run::Args),
-    /// Keep a lab up for work by hand: up, down, status, enter.
+    /// Keep a lab up for work by hand: up, down, status, enter, doctor.
     Lab(lab::Args),
     /// Run a NIC in this network namespace: of a scenario, or on an interface
     /// of this host.

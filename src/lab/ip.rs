@@ -24,6 +24,18 @@ pub(super) fn batch(commands: &[String]) -> Result<(), LabError> {
     Err(refusal(commands, &String::from_utf8_lossy(&output.stderr)))
 }
 
+/// The queueing discipline of `interface` in the calling thread's network
+/// namespace, as `ip link` tells it.
+pub(super) fn queueing(interface: &str) -> Result<String, LabError> {
+    let path = env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(find_ip(&format!("{path}:{SBIN_DIRS}"))?);
+    command.args(["-oneline", "link", "show", "dev", interface]);
+    let output = command.output().map_err(while_doing("run ip link show"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut words = text.split_whitespace().skip_while(|word| *word != "qdisc");
+    Ok(words.nth(1).unwrap_or("noqueue").to_owned())
+}
+
 /// The first `ip` in the directories `dirs`, which are joined by colons.
 fn find_ip(dirs: &str) -> Result<PathBuf, LabError> {
     env::split_paths(dirs)

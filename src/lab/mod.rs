@@ -22,6 +22,7 @@
 
 mod assemble;
 mod daemons;
+pub mod doctor;
 mod error;
 mod ip;
 mod namespace;

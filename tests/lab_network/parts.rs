@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use mrc_lab::lab::doctor::{Verdict, examine};
 use mrc_lab::lab::{
     InterfaceCounters, Ipv4Prefix, LabError, LinkPlan, Network, NetworkPlan, Sandbox,
     active_offloads, drop_capabilities_but_net_raw, interface_mac,
@@ -42,12 +43,73 @@ pub fn run(part: &str) {
         "read_only_sysctls" => read_only_sysctls(),
         "forbidden" => forbidden(),
         "capabilities" => capabilities(),
+        "doctor" => doctor(),
         "capabilities_of_a_user" => capabilities_of_a_user(),
         "hold" => hold(),
         "churn" => churn(),
         "build_many" => drop(build(&enter(), &many_nodes())),
         other => panic!("no part is named {other}"),
     }
+}
+
+/// What the doctor finds wrong with the lab after `commands`, by check.
+fn found_after(plan: &NetworkPlan, commands: &[&str]) -> Vec<(&'static str, Verdict)> {
+    for command in commands {
+        let done = Command::new("sh").args(["-c", command]).status().expect("sh");
+        assert!(done.success(), "{command}");
+    }
+    let findings = examine(plan).unwrap_or_else(|error| panic!("{error}"));
+    let wrong = findings.into_iter().filter(|finding| finding.verdict != Verdict::Good);
+    wrong.map(|finding| (finding.check, finding.verdict)).collect()
+}
+
+fn doctor() {
+    use Verdict::{Bad, Warning};
+    let sandbox = enter();
+    let plan = two_hosts();
+    let network = build(&sandbox, &plan);
+    assert_eq!(found_after(&plan, &[]), []);
+    let good = examine(&plan).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(good.len(), 7, "{good:?}");
+    let (ip, mac) = plan.links[0].ends[0].neighbours[0];
+    let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
+    let known = format!("ip -n a neighbour add {ip} lladdr {mac} dev mrc0 nud permanent");
+    // Harm, cure, and what is found in between.
+    type Harm<'a> = (&'a str, &'a str, &'a [(&'a str, Verdict)]);
+    let cases: [Harm<'_>; 6] = [
+        (
+            "ip -n s link set mrc0 mtu 1500",
+            "ip -n s link set mrc0 mtu 4200",
+            &[("MTU", Bad), ("full-size frame", Bad)],
+        ),
+        (
+            "ip netns exec a sh -c 'echo 1 >/proc/sys/net/ipv4/conf/all/rp_filter'",
+            "ip netns exec a sh -c 'echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter'",
+            &[("rp_filter", Bad)],
+        ),
+        (
+            "ip netns exec b ethtool -K mrc0 gro on",
+            "ip netns exec b ethtool -K mrc0 gro off",
+            &[("offloads", Bad)],
+        ),
+        (
+            "ip netns exec s tc qdisc add dev mrc1 root pfifo limit 1000",
+            "ip netns exec s tc qdisc del dev mrc1 root",
+            &[("queueing", Warning)],
+        ),
+        ("ip -n a neighbour flush all nud permanent", &known, &[("neighbours", Bad)]),
+        ("ip -n b link set mrc0 down", "ip -n b link set mrc0 up", &[("full-size frame", Bad)]),
+    ];
+    for (harm, cure, expected) in cases {
+        let found = found_after(&plan, &[harm]);
+        let found = found.into_iter().filter(|(check, _)| {
+            // Without its link b loses what it knew, too.
+            !(harm.ends_with("mrc0 down") && *check == "neighbours")
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{harm}");
+        found_after(&plan, &[cure]);
+    }
+    drop(network);
 }
 
 fn enter() -> Sandbox {

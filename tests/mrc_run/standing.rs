@@ -105,6 +105,27 @@ fn a_lab_killed_at_any_moment_does_not_keep_the_next_from_coming_up() {
     }
 }
 
+// case E07: the ends of a link differ.
+// spec: REL-10
+#[test]
+fn the_doctor_sees_what_is_wrong_with_a_lab_that_stands() {
+    for who in As::both() {
+        let bench = Bench::with_demo(who, "1 MiB");
+        assert!(well(&bench, "doctor").contains("ok      namespaces"));
+        well(&bench, "doctor lab.toml");
+        well(&bench, "up lab.toml --name x");
+        well(&bench, "doctor --lab x");
+        well(&bench, "enter b ip link set mrc0 mtu 1500");
+        let End { code, out, .. } = end(&bench, "doctor --lab x");
+        assert_eq!(code, Some(1), "{out}");
+        let cure = "ip -n b link set mrc0 mtu 4200";
+        assert!(out.lines().any(|l| l.starts_with("BAD     MTU") && l.ends_with(cure)), "{out}");
+        well(&bench, "enter b ip link set mrc0 mtu 4200");
+        well(&bench, "doctor --lab x");
+        well(&bench, "down x");
+    }
+}
+
 // spec: REL-9, REL-10
 #[test]
 fn names_and_folders_that_will_not_do_are_refused() {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::LabError;
 
-pub use enter::enter;
+pub use enter::{enter, enter_sandbox};
 pub use keeper::{KeepPlan, Keeper, keep};
 pub use place::Place;
 
