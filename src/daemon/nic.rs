@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::protocol::{Fill, FlowFill, PostWrite, Posted, QpReport, Region, Request, Response};
 use super::role::{Role, not_here};
 use crate::io::EventLoop;
+use crate::io::event_loop::FRAMES_A_TURN;
 use crate::nic::{Access, BufferCounters, Nic, PoolCounters, QpChoice, WorkRequest};
 use crate::node::Drops;
 use crate::rng::Rng;
@@ -24,6 +25,7 @@ const MAX_REGION: u64 = 4 << 30;
 
 impl Role for Nic {
     const COMMAND: &'static str = "nic";
+    const FRAMES_A_TURN: usize = FRAMES_A_TURN;
 
     fn build(kind: &NodeKind, rng: &mut Rng) -> Option<Self> {
         match kind {

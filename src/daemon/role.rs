@@ -11,6 +11,9 @@ pub trait Role: Node + Sized {
     /// Its subcommand of `mrc`, and its name in messages.
     const COMMAND: &'static str;
 
+    /// The most frames that it sends before it receives, and the reverse.
+    const FRAMES_A_TURN: usize;
+
     /// The node of a scenario's plan; `None` when the plan is for another kind.
     /// `rng` is the node's own stream.
     fn build(kind: &NodeKind, rng: &mut Rng) -> Option<Self>;

@@ -173,6 +173,7 @@ impl<N: Role> Daemon<N> {
         let (log, sink) = event_log();
         let event_loop = EventLoop::new(node, id, ports, clock, rng, Box::new(sink));
         let mut event_loop = event_loop.map_err(DaemonError::io("making the event loop"))?;
+        event_loop.set_turn(N::FRAMES_A_TURN);
         event_loop.set_paced(packet_time.is_some());
         let (node, interfaces) = (options.node.clone(), options.interfaces.clone());
         let identity = Identity { node, interfaces, clock, epoch_ns, life, packet_time };

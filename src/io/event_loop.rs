@@ -20,10 +20,9 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use crate::trace::{NodeId, TraceSink};
 
-/// The most frames that a turn sends before it receives.
-pub const SENDS_A_TURN: usize = 32;
-/// The most frames that a turn receives before it sends.
-pub const RECEIVES_A_TURN: usize = 32;
+/// The most frames that a turn sends before it receives, and receives before
+/// it sends, unless [`EventLoop::set_turn`] says otherwise.
+pub const FRAMES_A_TURN: usize = 32;
 
 /// What a port of the node stands on.
 #[derive(Debug)]
@@ -51,6 +50,7 @@ pub struct EventLoop<N> {
     /// The port that sends and receives first in this turn.
     first: usize,
     paced: bool,
+    frames_a_turn: usize,
     clock: WallClock,
     waiter: Waiter,
     lateness: Lateness,
@@ -104,7 +104,16 @@ impl<N: Node> EventLoop<N> {
         ports.iter().for_each(|port| port.watch(&mut waiter));
         let driver = Driver::new(node, id, links, rng, trace);
         let lateness = Lateness::default();
-        let mut this = Self { driver, ports, first: 0, paced: true, clock, waiter, lateness };
+        let mut this = Self {
+            driver,
+            ports,
+            first: 0,
+            paced: true,
+            frames_a_turn: FRAMES_A_TURN,
+            clock,
+            waiter,
+            lateness,
+        };
         this.set_paced(clock.tdf() != 1);
         Ok(this)
     }
@@ -113,7 +122,14 @@ impl<N: Node> EventLoop<N> {
     /// node's queues wait for the host only when it does not.
     pub fn set_paced(&mut self, paced: bool) {
         self.paced = paced;
-        self.driver.set_hold((!paced).then_some(SENDS_A_TURN));
+        self.driver.set_hold((!paced).then_some(self.frames_a_turn));
+    }
+
+    /// Lets a turn send and receive up to `frames`: more are cheaper, and keep
+    /// the other waiting for longer.
+    pub fn set_turn(&mut self, frames: usize) {
+        self.frames_a_turn = frames;
+        self.set_paced(self.paced);
     }
 
     /// Listens to every frame that the node's ports receive and send.
@@ -238,7 +254,7 @@ impl<N: Node> EventLoop<N> {
     /// Hands frames to the kernel, up to the limit of a turn.
     // spec: TIME-6, REL-7
     fn send(&mut self) {
-        let mut left = SENDS_A_TURN;
+        let mut left = self.frames_a_turn;
         for index in in_turns(self.first, self.ports.len()) {
             let Self { driver, ports, clock, lateness, waiter, paced, .. } = self;
             let id = PortId(index as u16);
@@ -267,7 +283,7 @@ impl<N: Node> EventLoop<N> {
     // spec: TIME-7
     fn receive(&mut self) {
         let send_at_once = self.paced && !self.driver.has_outgoing();
-        let (mut left, mut now) = (RECEIVES_A_TURN, self.clock.now());
+        let (mut left, mut now) = (self.frames_a_turn, self.clock.now());
         for index in in_turns(self.first, self.ports.len()) {
             let Self { driver, ports, clock, paced, .. } = self;
             while left > 0
