@@ -1,10 +1,11 @@
-//! Daemons: one process for each NIC and each switch, in the wall clock.
+//! Daemons: a NIC or a switch each, in the wall clock; a process runs one or several.
 //!
 //! A [`Daemon`] is a node of a scenario, or a [`HostNic`] for which there is
-//! none, on packet sockets of the network namespace it was started in. Who controls it speaks JSON lines over its
-//! control socket ([`protocol`]); [`Client`] does.
+//! none, on packet sockets of the network namespace it was opened in. Who controls
+//! it speaks JSON lines over its control socket ([`protocol`]); [`Client`] does.
 //!
 //! ```text
+//!   Group ------ Daemon          each gets its turn, in one thread
 //!   Daemon ---- EventLoop        the node, its clock, its packet sockets
 //!      |------- ControlServer    clients; each turn of the loop gives them theirs
 //!      |------- EventLog         QP events, from the first on

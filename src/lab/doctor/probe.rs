@@ -17,7 +17,8 @@ const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 /// Nobody's MAC address, locally administered.
 const NOBODY: [u8; 6] = [0x02, 0, 0, 0xff, 0xff, 0xff];
 
-/// Sends a frame of `mtu` bytes and its Ethernet header from each of `sides` to the other.
+/// Sends a frame of `mtu` bytes and its Ethernet header from each of `sides` to
+/// the other.
 pub(super) fn full_size(
     mtu: u32,
     sides: [(&NamespaceHandle, &str); 2],

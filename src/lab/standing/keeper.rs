@@ -35,7 +35,8 @@ pub struct KeepPlan {
 
 /// Builds a lab and keeps it until it is told to go down. Says `ready` on
 /// `output` when all stands, and goes on only when it reads something from
-/// `input` then: who asked for the lab may be gone. Call it while the process has one thread.
+/// `input` then: who asked for the lab may be gone. Call it while the process
+/// has one thread.
 ///
 /// # Errors
 /// When the lab does not come up, or a daemon does not end.

@@ -69,7 +69,7 @@ pub enum StandingError {
     #[error("lab {0} is up already; take it down with `mrc lab down {0}`, or give --name")]
     Up(String),
     /// The lab is not there.
-    #[error("no lab {name} is up; up are: {}", if .up.is_empty() { "none".to_owned() } else { .up.join(", ") })]
+    #[error("no lab {name} is up; those that are up: [{}]", .up.join(", "))]
     NotUp {
         /// The name.
         name: String,
