@@ -32,6 +32,16 @@ fn well(bench: &Bench, words: &str) -> String {
     out + &err
 }
 
+/// Takes the lab `x` down at the end of a test, also of one that fails.
+struct Down<'a>(&'a Bench);
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        // There may be none.
+        let _ = lab(self.0, "down x").output();
+    }
+}
+
 fn keeper(bench: &Bench) -> String {
     let state: serde_json::Value =
         serde_json::from_str(&well(bench, "status --json")).expect("one lab");
@@ -43,6 +53,7 @@ fn keeper(bench: &Bench) -> String {
 fn a_lab_stands_is_entered_and_goes_down() {
     for who in As::both() {
         let bench = Bench::with_demo(who, "1 MiB");
+        let _down = Down(&bench);
         let up = bench.start_as(lab(&bench, "up lab.toml --name x --processes 2"));
         let came = wait_for("the lab is up", Duration::from_secs(30), || {
             up.said().contains("take it down with").then(|| up.said())
@@ -75,6 +86,7 @@ fn a_lab_stands_is_entered_and_goes_down() {
 fn a_lab_killed_at_any_moment_does_not_keep_the_next_from_coming_up() {
     for who in As::both() {
         let bench = Bench::with_demo(who, "1 MiB");
+        let _down = Down(&bench);
         let start = monotonic_ns();
         well(&bench, "up lab.toml --name x");
         let whole = monotonic_ns() - start;
@@ -111,6 +123,7 @@ fn a_lab_killed_at_any_moment_does_not_keep_the_next_from_coming_up() {
 fn the_doctor_sees_what_is_wrong_with_a_lab_that_stands() {
     for who in As::both() {
         let bench = Bench::with_demo(who, "1 MiB");
+        let _down = Down(&bench);
         assert!(well(&bench, "doctor").contains("ok      namespaces"));
         well(&bench, "doctor lab.toml");
         well(&bench, "up lab.toml --name x");
@@ -154,7 +167,8 @@ fn sixty_four_hosts_come_up_and_go_down() {
     let bench = Bench::alone(As::User);
     bench.write("lab.toml", include_str!("../../scenarios/leaf-spine-64.toml"));
     let start = monotonic_ns();
-    let up = well(&bench, "up lab.toml");
+    let _down = Down(&bench);
+    let up = well(&bench, "up lab.toml --name x");
     let came_up = monotonic_ns();
     assert!(up.contains("76 nodes"), "{up}");
     let ping = well(&bench, "enter h0 ping -c 1 -W 5 10.0.7.8");
