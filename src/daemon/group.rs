@@ -102,8 +102,8 @@ impl Group {
     fn turn(&mut self, now_ns: u64, look: bool, ends: &mut Ends) -> Result<(), DaemonError> {
         let mut index = 0;
         while let Some(member) = self.members.get_mut(index) {
-            let is_due = member.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
-            let goes_on = if look || is_due || member.is_ready() {
+            let is_due = || member.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
+            let goes_on = if look || member.is_ready() || is_due() {
                 member.turn(look).map_err(DaemonError::io("waiting"))?
             } else {
                 true

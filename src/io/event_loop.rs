@@ -188,7 +188,8 @@ impl<N: Node> EventLoop<N> {
         let (deadline_ns, can_send) = (self.deadline_ns(), self.can_send());
         let Self { ports, waiter, .. } = self;
         waiter.wait(deadline_ns, || can_send || ports.iter().any(Port::has_frames))?;
-        self.work()
+        self.work();
+        Ok(())
     }
 
     /// A [`turn`](Self::turn) that does not wait, for a caller who waits for
@@ -200,7 +201,8 @@ impl<N: Node> EventLoop<N> {
     /// As for [`turn`](Self::turn).
     pub fn turn_at_once(&mut self, something_happened: bool) -> io::Result<()> {
         self.waiter.look(something_happened)?;
-        self.work()
+        self.work();
+        Ok(())
     }
 
     /// Adds what brings a turn on to what a waiter sleeps for.
@@ -227,12 +229,11 @@ impl<N: Node> EventLoop<N> {
             })
     }
 
-    fn work(&mut self) -> io::Result<()> {
+    fn work(&mut self) {
         self.driver.advance(self.clock.now());
         self.send();
         self.receive();
         self.first = (self.first + 1) % self.ports.len().max(1);
-        Ok(())
     }
 
     /// The ports' sockets once more, as far as there are descriptors: who drops

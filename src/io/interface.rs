@@ -1,6 +1,7 @@
 //! The network interfaces of this host: what a NIC has to know of one to stand
 //! on it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -61,10 +62,8 @@ impl Interface {
 /// # Errors
 /// When the interface cannot be opened or does not send.
 pub fn find_mac(interface: &str, us: Station, target: Ipv4Addr) -> io::Result<Option<MacAddr>> {
-    // A host without the table has no entries.
-    let table = fs::read_to_string("/proc/thread-self/net/arp").unwrap_or_default();
-    match permanent_entry(&table, interface, target) {
-        Some(mac) => Ok(Some(mac)),
+    match permanent_neighbours(interface).get(&target) {
+        Some(mac) => Ok(Some(*mac)),
         None => ask(interface, us, target),
     }
 }
@@ -93,15 +92,24 @@ fn ask(interface: &str, us: Station, target: Ipv4Addr) -> io::Result<Option<MacA
     Ok(None)
 }
 
-/// The entry for `target` on `interface` in the text of /proc/net/arp.
-fn permanent_entry(table: &str, interface: &str, target: Ipv4Addr) -> Option<MacAddr> {
-    table.lines().find_map(|line| {
+/// The neighbours of `interface`, of this thread's network namespace, that the
+/// kernel knows by an administrator's hand.
+pub fn permanent_neighbours(interface: &str) -> BTreeMap<Ipv4Addr, MacAddr> {
+    // A host without the table has no entries.
+    let table = fs::read_to_string("/proc/thread-self/net/arp").unwrap_or_default();
+    permanent_entries(&table, interface)
+}
+
+/// The permanent entries of `interface` in the text of /proc/net/arp.
+fn permanent_entries(table: &str, interface: &str) -> BTreeMap<Ipv4Addr, MacAddr> {
+    let entries = table.lines().filter_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [ip, _, flags, mac, _, device] = fields[..] else { return None };
         let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
-        let fits = device == interface && ip.parse() == Ok(target) && flags & PERMANENT != 0;
-        fits.then(|| mac.parse().ok())?
-    })
+        let fits = device == interface && flags & PERMANENT != 0;
+        fits.then_some((ip.parse().ok()?, mac.parse().ok()?))
+    });
+    entries.collect()
 }
 
 #[cfg(test)]
@@ -124,8 +132,7 @@ IP address       HW type     Flags       HW address            Mask     Device
 10.0.0.2         0x1         0x6         02:00:00:00:00:02     *        eth0
 10.0.0.3         0x1         0x6         02:00:00:00:00:03     *        eth1
 ";
-        let entry = |last| permanent_entry(table, "eth0", Ipv4Addr::new(10, 0, 0, last));
-        assert_eq!(entry(2), Some(MacAddr([2, 0, 0, 0, 0, 2])));
-        assert_eq!([entry(1), entry(3), entry(4)], [None; 3]);
+        let known = [(Ipv4Addr::new(10, 0, 0, 2), MacAddr([2, 0, 0, 0, 0, 2]))];
+        assert_eq!(permanent_entries(table, "eth0"), known.into());
     }
 }

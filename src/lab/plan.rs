@@ -206,7 +206,8 @@ pub(super) fn interface_name(port: u32) -> String {
     format!("mrc{port}")
 }
 
-fn is_valid_name(name: &str) -> bool {
+/// Whether `name` can name a node, a file and what scripts pass on.
+pub(super) fn is_valid_name(name: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.len() <= MAX_NAME
         && name.starts_with(is_word)

@@ -54,8 +54,7 @@ pub(super) fn unshare(flags: c_int) -> io::Result<()> {
 /// Moves this process, which has one thread, into `namespace`; `kind` is its
 /// `libc::CLONE_NEW*`.
 pub(super) fn join_namespace(namespace: BorrowedFd<'_>, kind: c_int) -> io::Result<()> {
-    // SAFETY: setns reads no memory of ours; a stale descriptor is an error, not a fault.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), kind) })
+    set_namespace(namespace.as_raw_fd(), kind)
 }
 
 /// Makes the child of `command` the leader of a session without a terminal.
@@ -67,12 +66,12 @@ pub(super) fn lead_a_session(command: &mut Command) {
 
 /// Moves the calling thread into the network namespace `namespace`.
 pub(super) fn set_network_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    set_network_namespace_raw(namespace.as_raw_fd())
+    set_namespace(namespace.as_raw_fd(), libc::CLONE_NEWNET)
 }
 
-fn set_network_namespace_raw(namespace: RawFd) -> io::Result<()> {
+fn set_namespace(namespace: RawFd, kind: c_int) -> io::Result<()> {
     // SAFETY: setns reads no memory of ours; a stale descriptor is an error, not a fault.
-    check(unsafe { libc::setns(namespace, libc::CLONE_NEWNET) })
+    check(unsafe { libc::setns(namespace, kind) })
 }
 
 /// Attaches or changes the mount at `target`.
@@ -118,7 +117,7 @@ pub(super) fn start_in_namespace(command: &mut Command, namespace: BorrowedFd<'_
     let namespace = namespace.as_raw_fd();
     // SAFETY: the closure makes one system call and touches no memory but its
     // own copy of the number: nothing that is forbidden between fork and exec.
-    unsafe { command.pre_exec(move || set_network_namespace_raw(namespace)) };
+    unsafe { command.pre_exec(move || set_namespace(namespace, libc::CLONE_NEWNET)) };
 }
 
 fn bind_life_to(parent: u32) -> io::Result<()> {

@@ -1,17 +1,15 @@
 //! What the kernel says of one interface.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
 
+use crate::io::interface::permanent_neighbours;
 use crate::io::interface_mtu;
 use crate::lab::error::{LabError, while_doing};
 use crate::lab::namespace::NamespaceHandle;
 use crate::lab::{ip, sys};
-
-/// The flag of a complete entry in /proc/net/arp that never ages
-/// (`ATF_PERM` of linux/if_arp.h).
-const PERMANENT: u32 = 0x4;
+use crate::wire::mac::MacAddr;
 
 /// What matters of an interface.
 pub(super) struct Facts {
@@ -22,7 +20,7 @@ pub(super) struct Facts {
     pub(super) rp_filter: u32,
     pub(super) ipv6: bool,
     /// Those that are known for good.
-    pub(super) neighbours: BTreeSet<Ipv4Addr>,
+    pub(super) neighbours: BTreeMap<Ipv4Addr, MacAddr>,
     /// The queueing discipline.
     pub(super) queueing: String,
 }
@@ -43,7 +41,7 @@ impl Facts {
                     .max(setting("ipv4", name, "rp_filter"))
                     .unwrap_or(0),
                 ipv6: setting("ipv6", name, "disable_ipv6") == Some(0),
-                neighbours: neighbours(name),
+                neighbours: permanent_neighbours(name),
                 queueing: ip::queueing(name)?,
             }))
         })?
@@ -54,15 +52,4 @@ impl Facts {
 fn setting(protocol: &str, interface: &str, name: &str) -> Option<u32> {
     let path = format!("/proc/sys/net/{protocol}/conf/{interface}/{name}");
     fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-fn neighbours(interface: &str) -> BTreeSet<Ipv4Addr> {
-    let table = fs::read_to_string("/proc/thread-self/net/arp").unwrap_or_default();
-    let permanent = table.lines().filter_map(|line| {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let [address, _, flags, _, _, device] = fields[..] else { return None };
-        let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
-        (device == interface && flags & PERMANENT != 0).then(|| address.parse().ok())?
-    });
-    permanent.collect()
 }

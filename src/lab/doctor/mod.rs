@@ -176,7 +176,7 @@ fn one_interface(side: &Interface<'_>) -> Vec<Finding> {
         ));
     }
     let unknown: Vec<_> =
-        end.neighbours.iter().filter(|(ip, _)| !facts.neighbours.contains(ip)).collect();
+        end.neighbours.iter().filter(|(ip, _)| !facts.neighbours.contains_key(ip)).collect();
     if let [(ip, mac), ..] = unknown[..] {
         let mac = super::plan::mac_text(*mac);
         findings.push(Finding::bad(

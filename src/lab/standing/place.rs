@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{LabState, StandingError};
+use crate::lab::plan::is_valid_name;
 use crate::lab::sys;
 
 /// The longest name of a lab, in bytes: control sockets have short paths.
@@ -33,11 +34,7 @@ impl Place {
     /// When the name is no good, or the folder of all labs is not safe.
     // spec: REL-10
     pub fn named(name: &str) -> Result<Self, StandingError> {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let good = name.len() <= MAX_NAME
-            && name.starts_with(is_word)
-            && name.chars().all(|c| is_word(c) || c == '.' || c == '-');
-        if !good {
+        if name.len() > MAX_NAME || !is_valid_name(name) {
             return Err(StandingError::Name(name.to_owned()));
         }
         Ok(Self { name: name.to_owned(), dir: root()?.join(name) })
