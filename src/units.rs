@@ -101,6 +101,11 @@ impl Share {
         ((0.0..=f64::from(Self::WHOLE)).contains(&ppm) && exact).then_some(Self(ppm as u32))
     }
 
+    /// As a floating-point number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::WHOLE)
+    }
+
     /// In millionths.
     pub const fn as_ppm(self) -> u32 {
         self.0
@@ -114,7 +119,7 @@ impl Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", f64::from(self.0) / f64::from(Self::WHOLE))
+        write!(f, "{}", self.as_f64())
     }
 }
 

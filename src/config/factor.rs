@@ -16,6 +16,11 @@ impl Factor {
         Self(ppm)
     }
 
+    /// As a floating-point number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::ONE)
+    }
+
     /// Whether it is 0.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -30,7 +35,7 @@ impl Factor {
 
 impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", f64::from(self.0) / f64::from(Self::ONE))
+        write!(f, "{}", self.as_f64())
     }
 }
 

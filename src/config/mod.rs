@@ -2,6 +2,7 @@
 //! checking and error messages come.
 
 mod buffers;
+mod congestion;
 mod factor;
 mod kind;
 mod nic;
@@ -17,6 +18,7 @@ mod table;
 mod tests;
 
 pub use buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
+pub use congestion::CongestionAttributes;
 pub use factor::Factor;
 pub use nic::{NicAttributes, RttTimestampMode};
 pub use nic_table::NIC_ATTRIBUTES;

@@ -3,6 +3,7 @@
 use core::net::Ipv4Addr;
 
 use super::buffers::{BufferAttributes, PcieSide, PfcAttributes, QueueScheduling};
+use super::congestion::CongestionAttributes;
 use crate::time::Duration;
 use crate::units::{Rate, Share};
 use crate::wire::packet::{DATA_IP_OVERHEAD, DATA_OVERHEAD, FrameFormat, ICRC, TSETH};
@@ -35,6 +36,8 @@ pub struct NicAttributes {
     pub delay: Duration,
     /// The round trip that the window is computed from.
     pub config_base_rtt: Duration,
+    /// How the congestion window starts and moves.
+    pub congestion: CongestionAttributes,
     /// Marks packets as trimmable; answers trimmed ones with NACKs.
     pub trimming_enabled: bool,
     /// Retransmissions carry a codepoint of their own.
@@ -112,6 +115,7 @@ impl Default for NicAttributes {
             paced: true,
             delay: Duration::from_ns(100),
             config_base_rtt: Duration::from_us(6),
+            congestion: CongestionAttributes::default(),
             trimming_enabled: true,
             use_distinct_dscp_for_retransmits: true,
             sack_loss_min_retx_pkts: 512,
@@ -182,11 +186,32 @@ impl NicAttributes {
         self.data_rate.bytes_in(self.config_base_rtt).max(self.nominal_packet())
     }
 
-    /// 1.5 times the bandwidth-delay product of a link of this rate, in bytes; at
+    /// The largest congestion window over a link of this rate, which a group starts
+    /// with, in bytes: 1.5 bandwidth-delay products, or MaxCongestionWindow; at
     /// least one nominal packet, so that a slow link sends too.
     // spec: CC-11
-    pub fn window(&self, link: Rate) -> u64 {
-        (link.bytes_in(self.config_base_rtt).saturating_mul(3) / 2).max(self.nominal_packet())
+    pub fn max_window(&self, link: Rate) -> u64 {
+        let nominal = self.nominal_packet();
+        match self.congestion.override_max_window {
+            true => u64::from(self.congestion.max_window_packets) * nominal,
+            false => self.derived_window(link, self.config_base_rtt),
+        }
+    }
+
+    /// 1.5 bandwidth-delay products of a link of this rate and a round trip of
+    /// `rtt`, in bytes; at least one nominal packet.
+    // spec: CC-9, CC-11
+    pub fn derived_window(&self, link: Rate, rtt: Duration) -> u64 {
+        (link.bytes_in(rtt).saturating_mul(3) / 2).max(self.nominal_packet())
+    }
+
+    /// The queueing delay that congestion control aims at.
+    pub fn target_queue_delay(&self) -> Duration {
+        match (self.congestion.override_target_queue_delay, self.trimming_enabled) {
+            (true, _) => self.congestion.target_queue_delay,
+            (false, true) => Duration::from_ps(self.config_base_rtt.as_ps() / 4 * 3),
+            (false, false) => self.config_base_rtt,
+        }
     }
 
     /// How long a closed receiving side is remembered.

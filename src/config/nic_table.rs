@@ -1,6 +1,7 @@
 //! The attributes of a NIC by their names.
 
 use super::buffers::QueueScheduling;
+use super::congestion::CONGESTION;
 use super::kind::{
     Address, AnyRate, AnyShare, Array, Choice, ClassFlags, Flag, List, Or, Size, Time, Whole,
 };
@@ -25,6 +26,7 @@ pub static NIC_ATTRIBUTES: Table<NicAttributes> = Table {
         QUEUE_PAIRS,
         LINK,
         ROUND_TRIPS,
+        CONGESTION,
         LOSS,
         TRIMMING,
         MULTIPATH,

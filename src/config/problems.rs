@@ -75,6 +75,7 @@ impl NicAttributes {
     pub fn problems(&self) -> Vec<Problem> {
         let mut check = Check { nic: self, found: Vec::new() };
         check.timestamps();
+        check.congestion();
         check.pcie();
         check.buffer(&EGRESS, &self.egress_buffer);
         check.buffer(&INGRESS, &self.ingress_buffer);
@@ -108,6 +109,28 @@ impl Check<'_> {
                     show_duration(timeout)
                 ),
                 "lower InitialAckTimeout, or choose LocalDatabase",
+            );
+        }
+    }
+
+    // spec: CC-12
+    fn congestion(&mut self) {
+        let nic = self.nic;
+        if nic.target_queue_delay() == Duration::ZERO {
+            self.refuse("TargetQueueDelay", "must be above 0".to_owned(), "raise it");
+        }
+        if nic.congestion.reference_rtt == Duration::ZERO {
+            self.refuse("ReferenceNetworkRTT", "must be above 0".to_owned(), "raise it");
+        }
+        let window = nic.data_rate.bytes_in(nic.config_base_rtt).saturating_mul(3) / 2;
+        let (least, most) = (nic.nominal_packet(), u64::from(u32::MAX));
+        if !(least..=most).contains(&window) {
+            self.refuse(
+                "ConfigBaseRTT",
+                format!(
+                    "1.5 x DataRate x ConfigBaseRTT, the largest window, must be {least} (a full packet) to {most} bytes, and is {window}"
+                ),
+                if window < least { "raise it, or DataRate" } else { "lower it, or DataRate" },
             );
         }
     }

@@ -40,6 +40,15 @@ const NATIVE_NIC: &[Setting] = &[
     setting("Delay", "0 s", "the host's own"),
     setting("Paced", "false", "nothing takes modelled time"),
     setting("ConfigBaseRTT", "200 us", "what hosts need for a round trip"),
+    setting("ReferenceNetworkLinkSpeed", "10 Gbps", "as DataRate: the multipliers as they are"),
+    setting("ReferenceNetworkRTT", "200 us", "as ConfigBaseRTT: the multipliers as they are"),
+    setting("TargetQueueDelayMargin", "16667 ns", "ConfigBaseRTT / 12"),
+    setting("BaseRttMargin", "16667 ns", "ConfigBaseRTT / 12"),
+    setting(
+        "KeepConfiguredMaxWindow",
+        "true",
+        "the host's jitter makes the shortest round trip a poor guide",
+    ),
     setting("InitialAckTimeout", "20 ms", "hosts schedule in milliseconds"),
     setting("Icrc", "true", "the wires are real"),
 ];
@@ -127,7 +136,7 @@ mod tests {
         assert!(!nic.paced && nic.icrc && !switch.paced);
         assert_eq!((nic.delay, switch.delay), (Duration::ZERO, Duration::ZERO));
         assert_eq!((nic.data_rate, nic.initial_psn), (Rate::gbps(10), None));
-        assert_eq!(nic.window(nic.data_rate), 375_000);
+        assert_eq!(nic.max_window(nic.data_rate), 375_000);
         assert_eq!(nic.initial_ack_timeout, Duration::from_ms(20));
         assert_eq!((switch.data_rate, switch.plane_bdp), (Rate::gbps(10), 250_000));
         assert_eq!(switch.buffer.total_bytes, 16_000_000);

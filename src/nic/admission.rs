@@ -59,7 +59,7 @@ impl Nic {
         let range = self.config.attributes.max_psn_range;
         let responder = Responder::new(local, remote, PsnExt::first(first), range);
         self.responders.insert(responder, ctx.now);
-        self.groups.join_receiving(remote.ip);
+        self.groups.join_receiving(remote.ip, ctx.now);
         self.counters.qp_created += 1;
         self.emit(ctx, QpEventKind::QpCreated, (local, remote), None);
         Ok(qpn)

@@ -4,11 +4,12 @@ use core::net::Ipv4Addr;
 
 use serde::Serialize;
 
+use super::group::QpGroup;
 use super::memory::{Access, MemoryRegion};
 use super::requester::Requester;
 use super::responder::Responder;
 use super::tombstones::Tombstone;
-use super::{Nic, QpErrorReason, RetransmitCounts, RttStatistics};
+use super::{Nic, QpErrorReason, RetransmitCounts, RttStatistics, WindowInfo};
 use crate::node::Ctx;
 use crate::trace::{QpAddress, QpEvent, QpEventKind};
 use crate::wire::psn::{Psn, PsnExt};
@@ -116,12 +117,14 @@ pub struct QpInfo {
     pub retransmissions: RetransmitCounts,
     /// Requester: the round-trip times of its group, once there is one.
     pub rtt: Option<RttStatistics>,
+    /// Requester: the congestion window of its group, unless it has left that.
+    pub window: Option<WindowInfo>,
     /// Why it is in the error state, when it is.
     pub error: Option<QpErrorReason>,
 }
 
 impl QpInfo {
-    fn of_requester(requester: &Requester, rtt: Option<RttStatistics>) -> Self {
+    fn of_requester(requester: &Requester, group: Option<&QpGroup>) -> Self {
         Self {
             side: QpSide::Requester,
             local: requester.local(),
@@ -130,7 +133,8 @@ impl QpInfo {
             messages: requester.messages_open() as u64,
             beyond_cumulative: requester.sent().span(),
             retransmissions: requester.counts(),
-            rtt,
+            rtt: group.and_then(QpGroup::rtt),
+            window: group.map(QpGroup::window_info),
             error: requester.error(),
         }
     }
@@ -145,6 +149,7 @@ impl QpInfo {
             beyond_cumulative: u64::from(responder.held()),
             retransmissions: RetransmitCounts::default(),
             rtt: None,
+            window: None,
             error: None,
         }
     }
@@ -249,7 +254,7 @@ impl Nic {
         let local = QpAddress { ip: self.config.ip, qpn };
         let random = Psn::masked(ctx.rng.next_u64());
         let first = PsnExt::first(self.config.attributes.initial_psn.unwrap_or(random));
-        let group = self.groups.join(peer);
+        let group = self.groups.join(peer, ctx.now);
         let requester = Requester::new(local, peer, group, first, self.limits);
         let ends = (requester.local(), requester.remote());
         self.requesters.insert(qpn, requester);
@@ -284,7 +289,7 @@ impl Nic {
     fn close_requester(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) -> Option<QpInfo> {
         self.with_requester(qpn, |requester, env| requester.release(env.group));
         let requester = self.requesters.remove(&qpn)?;
-        let info = QpInfo::of_requester(&requester, self.rtt_of(&requester));
+        let info = QpInfo::of_requester(&requester, self.group_of(&requester));
         self.discard_unsent(ctx.now, qpn);
         // One in the error state has left before.
         if requester.error().is_none() {
@@ -327,15 +332,14 @@ impl Nic {
     /// Every side of a QP at this NIC, sending sides first.
     pub fn qps(&self) -> impl Iterator<Item = QpInfo> + '_ {
         let sending = self.requesters.values();
-        let sending = sending.map(|side| QpInfo::of_requester(side, self.rtt_of(side)));
+        let sending = sending.map(|side| QpInfo::of_requester(side, self.group_of(side)));
         sending.chain(self.responders.iter().map(QpInfo::of_responder))
     }
 
-    /// The round-trip times of a sending side's group, which one in the error
-    /// state has left.
-    fn rtt_of(&self, requester: &Requester) -> Option<RttStatistics> {
+    /// The group of a sending side, which one in the error state has left.
+    fn group_of(&self, requester: &Requester) -> Option<&QpGroup> {
         let group = requester.error().is_none().then_some(requester.group())?;
-        self.groups.get(group)?.rtt()
+        self.groups.get(group)
     }
 
     /// Bytes in flight to `peer`.

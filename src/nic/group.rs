@@ -3,15 +3,33 @@
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
+use super::congestion::{CongestionControl, CongestionSettings};
 use super::rtt::RttStatistics;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::wire::qpn::Qpn;
+
+/// How a group's congestion window stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowInfo {
+    /// The window, in bytes.
+    pub bytes: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// The round trip of an empty network, as far as is known.
+    pub base_rtt: Duration,
+    /// The average queueing delay, where congestion control keeps one.
+    pub average_delay: Option<Duration>,
+}
 
 /// QPs from this NIC to one remote IPv4 address that share a window.
 // spec: SCHED-1
 #[derive(Debug)]
 pub struct QpGroup {
     peer: Ipv4Addr,
+    congestion: Box<dyn CongestionControl>,
+    /// The window holds nothing back.
+    pass_through: bool,
+    /// What `congestion` says, in bytes.
     window: u64,
     in_flight: u64,
     /// Retransmissions that wait in the group's QPs.
@@ -29,11 +47,14 @@ pub struct QpGroup {
 }
 
 impl QpGroup {
-    /// A group to `peer` without members and with a fixed window of `window` bytes.
-    pub fn new(peer: Ipv4Addr, window: u64) -> Self {
+    /// A group to `peer` without members that begins at `now`.
+    pub fn new(peer: Ipv4Addr, settings: &CongestionSettings, now: Instant) -> Self {
+        let congestion = settings.start(now);
         Self {
             peer,
-            window,
+            window: congestion.window(),
+            congestion,
+            pass_through: settings.pass_through,
             in_flight: 0,
             retransmissions: 0,
             rerequests: 0,
@@ -55,10 +76,26 @@ impl QpGroup {
         self.in_flight
     }
 
+    /// How its window stands.
+    pub fn window_info(&self) -> WindowInfo {
+        WindowInfo {
+            bytes: self.window,
+            in_flight: self.in_flight,
+            base_rtt: self.congestion.base_rtt(),
+            average_delay: self.congestion.average_delay(),
+        }
+    }
+
+    /// Something that congestion control must know has happened.
+    pub fn tell_congestion(&mut self, tell: impl FnOnce(&mut dyn CongestionControl)) {
+        tell(&mut *self.congestion);
+        self.window = self.congestion.window();
+    }
+
     /// Whether a packet may be put in flight.
-    // spec: SEG-6
+    // spec: SEG-6, CC-10
     pub fn has_room(&self) -> bool {
-        self.window > self.in_flight
+        self.pass_through || self.window > self.in_flight
     }
 
     /// Whether less than one nominal packet of room is left, or the window is
@@ -173,10 +210,14 @@ mod tests {
 
     const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
+    fn group(window: u64) -> QpGroup {
+        QpGroup::new(PEER, &CongestionSettings::fixed(window), Instant::ZERO)
+    }
+
     // spec: SEG-6
     #[test]
     fn there_is_room_while_the_window_is_larger_than_the_flight() {
-        let mut group = QpGroup::new(PEER, 8_312);
+        let mut group = group(8_312);
         group.add_flight(4_156);
         assert!(group.has_room());
         group.add_flight(4_155);
@@ -188,12 +229,12 @@ mod tests {
     // spec: ACK-4
     #[test]
     fn nearly_full_means_less_than_a_nominal_packet_of_room() {
-        let mut group = QpGroup::new(PEER, 3 * 4_156);
-        group.add_flight(2 * 4_156);
-        assert!(!group.is_nearly_full(4_156));
-        group.add_flight(1);
-        assert!(group.is_nearly_full(4_156));
-        assert!(QpGroup::new(PEER, 4_094).is_nearly_full(64));
-        assert!(!QpGroup::new(PEER, 4_095).is_nearly_full(64));
+        let mut tight = group(3 * 4_156);
+        tight.add_flight(2 * 4_156);
+        assert!(!tight.is_nearly_full(4_156));
+        tight.add_flight(1);
+        assert!(tight.is_nearly_full(4_156));
+        assert!(group(4_094).is_nearly_full(64));
+        assert!(!group(4_095).is_nearly_full(64));
     }
 }

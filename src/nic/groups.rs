@@ -3,7 +3,9 @@
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
+use super::congestion::CongestionSettings;
 use super::group::QpGroup;
+use crate::time::Instant;
 
 /// A group's place in its NIC; another group may have it later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,24 +23,24 @@ impl GroupId {
 #[derive(Debug)]
 pub struct Groups {
     shared: bool,
-    window: u64,
+    settings: CongestionSettings,
     slots: Vec<Option<QpGroup>>,
     free: Vec<GroupId>,
     by_peer: BTreeMap<Ipv4Addr, GroupId>,
 }
 
 impl Groups {
-    /// None yet; each starts with a window of `window` bytes.
-    pub fn new(shared: bool, window: u64) -> Self {
-        Self { shared, window, slots: Vec::new(), free: Vec::new(), by_peer: BTreeMap::new() }
+    /// None yet; each begins as `settings` say.
+    pub fn new(shared: bool, settings: CongestionSettings) -> Self {
+        Self { shared, settings, slots: Vec::new(), free: Vec::new(), by_peer: BTreeMap::new() }
     }
 
     /// A sending side to `peer` joins its group, which is made when there is none.
     // spec: SCHED-1, SCHED-3, SCHED-7
-    pub fn join(&mut self, peer: Ipv4Addr) -> GroupId {
+    pub fn join(&mut self, peer: Ipv4Addr, now: Instant) -> GroupId {
         let id = match self.by_peer.get(&peer).filter(|_| self.shared) {
             Some(id) => *id,
-            None => self.add(peer),
+            None => self.add(peer, now),
         };
         if let Some(group) = self.get_mut(id) {
             group.join();
@@ -49,9 +51,9 @@ impl Groups {
     /// A receiving side from `peer` joins the group of the QPs to it; it sends no
     /// data, so where QPs are not grouped there is nothing to join.
     // spec: SCHED-1, SCHED-3
-    pub fn join_receiving(&mut self, peer: Ipv4Addr) {
+    pub fn join_receiving(&mut self, peer: Ipv4Addr, now: Instant) {
         if self.shared {
-            self.join(peer);
+            self.join(peer, now);
         }
     }
 
@@ -75,8 +77,8 @@ impl Groups {
         gone
     }
 
-    fn add(&mut self, peer: Ipv4Addr) -> GroupId {
-        let group = Some(QpGroup::new(peer, self.window));
+    fn add(&mut self, peer: Ipv4Addr, now: Instant) -> GroupId {
+        let group = Some(QpGroup::new(peer, &self.settings, now));
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id.0 as usize] = group;
@@ -132,11 +134,11 @@ mod tests {
     // spec: SCHED-1, SCHED-3
     #[test]
     fn qps_to_one_address_share_a_group_that_lives_as_long_as_one_of_them() {
-        let mut groups = Groups::new(true, 1_000);
-        let first = groups.join(PEERS[0]);
-        let other = groups.join(PEERS[1]);
-        groups.join_receiving(PEERS[0]);
-        assert_eq!((groups.join(PEERS[0]), groups.len()), (first, 2));
+        let mut groups = Groups::new(true, CongestionSettings::fixed(1_000));
+        let first = groups.join(PEERS[0], Instant::ZERO);
+        let other = groups.join(PEERS[1], Instant::ZERO);
+        groups.join_receiving(PEERS[0], Instant::ZERO);
+        assert_eq!((groups.join(PEERS[0], Instant::ZERO), groups.len()), (first, 2));
         assert_ne!(first, other);
         groups.get_mut(first).unwrap().add_flight(700);
         assert_eq!((groups.in_flight(PEERS[0]), groups.in_flight(PEERS[1])), (700, 0));
@@ -144,17 +146,18 @@ mod tests {
         assert_eq!(groups.leave_receiving(PEERS[0]), Some(first));
         assert!(groups.get(first).is_none());
         // A later one starts anew.
-        let later = groups.join(PEERS[0]);
+        let later = groups.join(PEERS[0], Instant::ZERO);
         assert_eq!(groups.get(later).map(QpGroup::in_flight), Some(0));
     }
 
     // spec: SCHED-7
     #[test]
     fn without_grouping_every_sending_side_has_a_window_of_its_own() {
-        let mut groups = Groups::new(false, 1_000);
-        let (first, second) = (groups.join(PEERS[0]), groups.join(PEERS[0]));
+        let mut groups = Groups::new(false, CongestionSettings::fixed(1_000));
+        let (first, second) =
+            (groups.join(PEERS[0], Instant::ZERO), groups.join(PEERS[0], Instant::ZERO));
         assert_ne!(first, second);
-        groups.join_receiving(PEERS[0]);
+        groups.join_receiving(PEERS[0], Instant::ZERO);
         assert_eq!((groups.len(), groups.leave_receiving(PEERS[0])), (2, None));
         groups.get_mut(first).unwrap().add_flight(1_000);
         assert!(!groups.get(first).unwrap().has_room());

@@ -7,6 +7,7 @@
 mod admission;
 mod api;
 mod class;
+mod congestion;
 mod counters;
 mod depart;
 mod egress;
@@ -41,13 +42,14 @@ use crate::config::NicAttributes;
 use crate::node::{Ctx, Drops, Frame, Node, PortId, Transmit};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
-use crate::trace::{Event, QpAddress, QpEvent, QpEventKind};
+use crate::trace::{Event, QpAddress, QpEvent, QpEventKind, WindowEvent};
 use crate::units::Rate;
 use crate::wire::mac::MacPair;
 use crate::wire::packet::FrameFormat;
 use crate::wire::qpn::Qpn;
 
 use class::Class;
+use congestion::{CongestionSettings, WindowChange, WindowChanges};
 use egress::Egress;
 use groups::{GroupId, Groups};
 use ingress::Ingress;
@@ -64,6 +66,7 @@ use transmit::TransmitScheduler;
 
 pub use api::{PostError, QpChoice, QpInfo, QpSide, WorkRequest};
 pub use counters::NicCounters;
+pub use group::WindowInfo;
 pub use memory::{Access, MemoryRegion};
 pub use next_hops::NextHops;
 pub use pool::{BufferCounters, PoolCounters};
@@ -101,6 +104,8 @@ pub struct Nic {
     sprayings: BTreeMap<Ipv4Addr, Spraying>,
     scheduler: TransmitScheduler,
     timers: Timers,
+    /// What a call has done to a window, until it is counted.
+    window_changes: WindowChanges,
     pcie: PcieLink,
     ingress: Ingress,
     egress: Egress,
@@ -118,7 +123,7 @@ impl Nic {
     pub fn new(config: NicConfig, rng: &mut Rng) -> Self {
         let attributes = &config.attributes;
         let format = attributes.frame_format();
-        let window = attributes.window(config.link_rate);
+        let congestion = CongestionSettings::new(attributes, config.link_rate);
         let tombstones =
             Tombstones::new(attributes.tombstone_time(), attributes.max_tombstones as usize);
         let next_hop = Some(config.macs.destination);
@@ -132,10 +137,11 @@ impl Nic {
             requesters: BTreeMap::new(),
             responders: Responders::new(attributes),
             tombstones,
-            groups: Groups::new(attributes.qp_groups_enabled, window),
+            groups: Groups::new(attributes.qp_groups_enabled, congestion),
             sprayings: BTreeMap::new(),
             scheduler: TransmitScheduler::default(),
             timers: Timers::default(),
+            window_changes: WindowChanges::new(),
             pcie: PcieLink::new(attributes),
             ingress: Ingress::new(attributes, config.link_rate),
             egress: Egress::new(attributes, attributes.paced.then_some(config.link_rate)),
@@ -255,8 +261,21 @@ impl Nic {
             timers: &mut self.timers,
             counters: &mut self.counters,
             schedule: self.schedule,
+            window_changes: &mut self.window_changes,
         };
         Some(f(requester, &mut env))
+    }
+
+    /// Counts and records what was just done to the window of the group of `qpn`.
+    fn report_window(&mut self, ctx: &mut Ctx<'_>, qpn: Qpn) {
+        let peer = self.requesters.get(&qpn).map(|requester| requester.remote().ip);
+        for WindowChange { cause, window, in_flight } in self.window_changes.drain(..) {
+            self.counters.count_window(cause);
+            if let Some(peer) = peer {
+                let event = WindowEvent { peer, cause, window, in_flight };
+                ctx.record_packet(|| Event::Window(event));
+            }
+        }
     }
 
     /// Puts the sending side `qpn` into the error state; its group is done with it.
@@ -283,6 +302,7 @@ impl Nic {
             let qpn = timer.qpn();
             let now = ctx.now;
             let verdict = self.with_requester(qpn, |qp, env| qp.on_timer(env, timer, now));
+            self.report_window(ctx, qpn);
             if let Some(Err(reason)) = verdict {
                 self.fail_qp(ctx, qpn, reason);
             }

@@ -371,6 +371,7 @@ impl Nic {
         self.counters.sack_pkts_rcvd += 1;
         let now = ctx.now;
         let sample = self.with_requester(qpn, |qp, env| qp.on_sack(env, sack, retransmission, now));
+        self.report_window(ctx, qpn);
         self.trace_rtt(ctx, qpn, Kind::Sack, sample.ok_or(Refused)??);
         Ok(())
     }
@@ -386,6 +387,7 @@ impl Nic {
         self.counters.nack_pkts_rcvd += 1;
         let now = ctx.now;
         let news = self.with_requester(qpn, |qp, env| qp.on_nack(env, neth, retransmission, now));
+        self.report_window(ctx, qpn);
         match news.ok_or(Refused)?? {
             NackNews::Queued(sample) => self.trace_rtt(ctx, qpn, Kind::Nack, sample),
             NackNews::Ignored => {}

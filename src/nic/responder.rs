@@ -63,6 +63,9 @@ pub struct Response {
     pub ack: bool,
 }
 
+/// CC_STATE counts received bytes in units of this.
+pub const RECEIVED_UNIT: u64 = 256;
+
 /// The receiving side of a QP.
 // spec: QP-1, RX-5
 #[derive(Debug)]
@@ -90,8 +93,6 @@ impl Responder {
     const COALESCING_MINIMUM: u32 = 1_024;
     /// A SACK is due when the count passes this.
     const COALESCING_LIMIT: u32 = 4_095;
-    /// CC_STATE counts received bytes in units of this.
-    const RECEIVED_UNIT: u64 = 256;
     /// SETH names MaxPSNRange in units of this.
     const RANGE_UNIT: u32 = 128;
 
@@ -234,7 +235,7 @@ impl Responder {
             sack_offset: block.offset,
             bitmap: block.bitmap,
         };
-        let units = self.received_bytes.div_ceil(Self::RECEIVED_UNIT);
+        let units = self.received_bytes.div_ceil(RECEIVED_UNIT);
         let cc_state = CcState {
             // A packet's timestamp is echoed later by the service time, so that the
             // difference to the sender's clock is the sample.

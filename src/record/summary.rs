@@ -149,7 +149,7 @@ impl TraceSink for NetworkCounts {
                 let deed = what.rsplit_once(": ").map_or(what.as_str(), |(deed, _)| deed);
                 *self.faults.entry(deed.to_owned()).or_default() += 1;
             }
-            Event::Qp(_) | Event::Packet(_) | Event::Rtt(_) => {}
+            Event::Qp(_) | Event::Packet(_) | Event::Rtt(_) | Event::Window(_) => {}
         }
     }
 }

@@ -185,7 +185,7 @@ fn plane_bdp_is_that_of_the_slowest_nic_where_the_file_sets_none() {
     let nics =
         "[[nic]]\nname = 'h1'\nattributes = { DataRate = '100 Gbps', ConfigBaseRTT = '8 us' }";
     assert_eq!(lab(nics, "", ""), [[100_000; 2], [250_000; 2]]);
-    let nics = "[nic_defaults]\nDataRate = '100 Mbps'\nConfigBaseRTT = '8 us'";
+    let nics = "[nic_defaults]\nDataRate = '4 Gbps'\nConfigBaseRTT = '8 us'";
     assert_eq!(lab(nics, "", ""), [[4_156; 2]; 2], "never less than a full packet");
     let one = "attributes = { PlaneBDP = '77 KB' }";
     assert_eq!(lab(nics, "", one), [[4_156, 77_000]; 2]);

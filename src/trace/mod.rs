@@ -158,6 +158,69 @@ pub struct RttSample {
     pub rtt: Duration,
 }
 
+/// Which rule of congestion control acted on a window.
+// spec: CC-2, CC-3, CC-4, CC-5, CC-6, CC-7, CC-9
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum WindowCause {
+    /// The delay was above its target without a mark.
+    Fair,
+    /// The delay was below its target.
+    Proportional,
+    /// A whole window had arrived without delay.
+    Fast,
+    /// A round trip had passed.
+    Eta,
+    /// A mark, and delay above the target.
+    Decrease,
+    /// Too little had got through: the window is what did.
+    QuickAdapt,
+    /// A packet was trimmed.
+    Trim,
+    /// A retransmission timer expired.
+    Timeout,
+    /// SACKs left a gap.
+    SackGap,
+    /// The receiver's buffer fills up.
+    Penalty,
+    /// The receiver's buffer has room again.
+    Restore,
+    /// A shorter round trip than ever was sampled.
+    BaseRtt,
+}
+
+impl WindowCause {
+    /// The name in the records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fair => "FAIR",
+            Self::Proportional => "PROPORTIONAL",
+            Self::Fast => "FAST",
+            Self::Eta => "ETA",
+            Self::Decrease => "DECREASE",
+            Self::QuickAdapt => "QUICK_ADAPT",
+            Self::Trim => "TRIM",
+            Self::Timeout => "TIMEOUT",
+            Self::SackGap => "SACK_GAP",
+            Self::Penalty => "PENALTY",
+            Self::Restore => "RESTORE",
+            Self::BaseRtt => "BASE_RTT",
+        }
+    }
+}
+
+/// A rule of congestion control acted on the window of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowEvent {
+    /// The peer that the group's QPs go to.
+    pub peer: Ipv4Addr,
+    /// The rule.
+    pub cause: WindowCause,
+    /// The window after it, in bytes.
+    pub window: u64,
+    /// Bytes in flight then.
+    pub in_flight: u64,
+}
+
 /// Anything that is recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -167,6 +230,8 @@ pub enum Event {
     Packet(PacketEvent),
     /// A round-trip time was sampled; recorded where packets are.
     Rtt(RttSample),
+    /// A congestion window was acted on; recorded where packets are.
+    Window(WindowEvent),
     /// Input or a queued frame was dropped, with its cause.
     Drop {
         /// The drop counter's name.
@@ -226,6 +291,14 @@ impl MemoryTrace {
     pub fn packets(&self) -> impl Iterator<Item = (Instant, NodeId, PacketEvent)> + '_ {
         self.entries.iter().filter_map(|(at, node, event)| match event {
             Event::Packet(packet) => Some((*at, *node, *packet)),
+            _ => None,
+        })
+    }
+
+    /// What was done to congestion windows, in order.
+    pub fn windows(&self) -> impl Iterator<Item = (Instant, NodeId, WindowEvent)> + '_ {
+        self.entries.iter().filter_map(|(at, node, event)| match event {
+            Event::Window(window) => Some((*at, *node, *window)),
             _ => None,
         })
     }

@@ -65,9 +65,14 @@ pub fn over_a_switch() -> Scenario {
     }
 }
 
+/// A NIC whose window is fixed: most tests are about what else there is. Those
+/// of congestion control say [`Tweak::with_nscc`].
+// spec: CC-10
 pub fn nic(name: &str, last: u8) -> NicSpec {
     let ip = Ipv4Addr::new(10, 0, 0, last);
-    NicSpec { name: name.into(), ip, attributes: NicAttributes::default() }
+    let mut attributes = NicAttributes::default();
+    attributes.congestion.nscc_enable = false;
+    NicSpec { name: name.into(), ip, attributes }
 }
 
 pub fn link(a: usize, b: usize) -> LinkSpec {
@@ -100,6 +105,13 @@ pub fn lose(kind: Kind, nth: u64) -> FaultRule {
 pub trait Tweak {
     fn with_flow(self, flow: Flow) -> Self;
     fn with_attributes(self, set: impl Fn(&mut NicAttributes)) -> Self;
+    /// With windows that NSCC moves.
+    fn with_nscc(self) -> Self
+    where
+        Self: Sized,
+    {
+        self.with_attributes(|a| a.congestion.nscc_enable = true)
+    }
     /// A fault on the way from a: the first link's first end.
     fn with_fault(self, rule: FaultRule) -> Self;
     /// A fault on the way from b: the last link's second end.

@@ -6,6 +6,7 @@ mod bench;
 mod buffers;
 mod cases;
 mod closing;
+mod congestion;
 mod dying;
 mod faults;
 mod figures;

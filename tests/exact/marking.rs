@@ -191,7 +191,7 @@ fn with_timestamps_the_unit_of_the_window_stays_mss_plus_60() {
     };
     assert_eq!((asks(110_880), asks(110_860)), (false, true));
     let attributes = NicAttributes { config_base_rtt: Duration::from_ps(1), ..<_>::default() };
-    assert_eq!(attributes.window(attributes.data_rate), 4_156, "the smallest window");
+    assert_eq!(attributes.max_window(attributes.data_rate), 4_156, "the smallest window");
 }
 
 // spec: DSCP-3, ACK-3, ACK-10

@@ -74,6 +74,7 @@ impl Draw {
             a.entropy_mask_bits = self.one_of(&[0, 2, 7]);
             a.config_base_rtt = Duration::from_us(self.one_of(&[1, 6, 20]));
             let timestamps = [RttTimestampMode::LocalDatabase, RttTimestampMode::WireTimestamp];
+            a.congestion.nscc_enable = self.chance(0.75);
             a.rtt_timestamp_mode = self.one_of(&timestamps);
         }
         for switch in &mut scenario.switches {
@@ -526,7 +527,7 @@ fn two_hundred_labs_heal_and_finish() {
     let ought = ought.into_iter().chain(["switch trimmed"]);
     for what in ought.chain(["TIMEOUT", "NACK", "SACK_GAP", "REREQUEST"]) {
         let times = seen.0.get(what).copied().unwrap_or(0);
-        assert!(times > 100, "{what} only {times} times: {seen:?}");
+        assert!(times > 50, "{what} only {times} times: {seen:?}");
     }
 }
 

@@ -109,7 +109,8 @@ fn three_tiers_that_hash_alike_leave_most_cores_idle() {
 /// 10 to 40 us.
 fn with_a_link_that_goes_down(reaction: &str) -> Scenario {
     let text = format!(
-        "[switch_defaults]\nLinkDownReaction = '{reaction}'\n\
+        "[nic_defaults]\nNSCCEnable = false\n\
+         [switch_defaults]\nLinkDownReaction = '{reaction}'\n\
          [topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
          [[fault]]\nfrom = 'leaf0'\nto = 'spine0'\ndown = true\nafter = '10 us'\nbefore = '40 us'\n\
          [[write]]\nfrom = 'h0'\nto = 'h1'\nbytes = '4 MiB'\n"

@@ -100,6 +100,8 @@ fn qp_table(qps: &[QpReport]) -> String {
         "rtt min",
         "rtt mean",
         "rtt last",
+        "window",
+        "in flight",
         "error",
     ]);
     for qp in qps {
@@ -112,7 +114,11 @@ fn qp_table(qps: &[QpReport]) -> String {
             Some(rtt) => [rtt.min_ps, rtt.mean_ps, rtt.last_ps].map(duration),
             None => ["-", "-", "-"].map(str::to_owned),
         };
-        let cells: [&dyn Display; 14] = [
+        let [window, in_flight] = match &qp.window {
+            Some(window) => [window.bytes, window.in_flight_bytes].map(|bytes| bytes.to_string()),
+            None => ["-", "-"].map(str::to_owned),
+        };
+        let cells: [&dyn Display; 16] = [
             &qp.local,
             &qp.remote,
             &side,
@@ -126,6 +132,8 @@ fn qp_table(qps: &[QpReport]) -> String {
             &min,
             &mean,
             &last,
+            &window,
+            &in_flight,
             &qp.error.as_deref().unwrap_or("-"),
         ];
         table.row(cells.iter().map(ToString::to_string).collect());

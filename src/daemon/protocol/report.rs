@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::CaptureSummary;
-use crate::nic::{QpInfo, QpSide, RetransmitCounts, RttStatistics};
-use crate::time::Instant;
+use crate::nic::{QpInfo, QpSide, RetransmitCounts, RttStatistics, WindowInfo};
+use crate::time::{Duration, Instant};
 use crate::trace::{QpAddress, QpEvent, QpEventKind};
 
 /// A side of a QP.
@@ -33,6 +33,9 @@ pub struct QpReport {
     /// Sending: round-trip times of the QPs that share its congestion window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<RttReport>,
+    /// Sending: the congestion window of its group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowReport>,
     /// Why it is in the error state, when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -49,6 +52,7 @@ impl From<QpInfo> for QpReport {
             beyond_cumulative: info.beyond_cumulative,
             retransmissions: info.retransmissions,
             rtt: info.rtt.as_ref().map(RttReport::from),
+            window: info.window.as_ref().map(WindowReport::from),
             error: info.error.map(|reason| reason.name().to_owned()),
         }
     }
@@ -77,6 +81,31 @@ impl From<&RttStatistics> for RttReport {
             mean_ps: statistics.mean().as_ps(),
             max_ps: statistics.max.as_ps(),
             last_ps: statistics.last.as_ps(),
+        }
+    }
+}
+
+/// A congestion window: sizes in bytes, times in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WindowReport {
+    /// The window.
+    pub bytes: u64,
+    /// What is in flight.
+    pub in_flight_bytes: u64,
+    /// The round trip of an empty network, as far as is known.
+    pub base_rtt_ps: u64,
+    /// The average queueing delay, where congestion control keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average_delay_ps: Option<u64>,
+}
+
+impl From<&WindowInfo> for WindowReport {
+    fn from(info: &WindowInfo) -> Self {
+        Self {
+            bytes: info.bytes,
+            in_flight_bytes: info.in_flight,
+            base_rtt_ps: info.base_rtt.as_ps(),
+            average_delay_ps: info.average_delay.map(Duration::as_ps),
         }
     }
 }

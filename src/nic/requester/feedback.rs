@@ -1,6 +1,8 @@
 //! What acknowledgements, SACKs and NACKs do to the sending side.
 
 use super::{QpErrorReason, Requester, Sending};
+use crate::nic::congestion::{Loss, SackSignal, TrimSignal};
+use crate::nic::responder::RECEIVED_UNIT;
 use crate::nic::rtt::{Echo, RoundTrip};
 use crate::nic::sent_packets::SentState;
 use crate::nic::timers::Timer;
@@ -10,7 +12,7 @@ use crate::wire::cc_state::CcState;
 use crate::wire::neth::{NackReason, Neth};
 use crate::wire::psn::{Psn, PsnExt};
 use crate::wire::qpn::Qpn;
-use crate::wire::seth::Seth;
+use crate::wire::seth::{PathMark, Seth};
 
 /// A control packet that names what cannot be: it changes nothing.
 // spec: W-15
@@ -90,17 +92,51 @@ impl Requester {
         let echo = Echo::of_sack(self.limits.rtt_mode, cc_state);
         let drew = seth.subject.offset().map(|offset| beside(cumulative, offset));
         let sample = drew.and_then(|psn| self.sample(env, psn, retransmission, echo, now));
+        let in_flight_before = env.group.in_flight();
         self.retire_through(env, cumulative);
         let mut bits = seth.bitmap;
         while bits != 0 {
             self.retire(env, listed(bits.trailing_zeros()));
             bits &= bits - 1;
         }
+        let signal = SackSignal {
+            received: self.newly_received(cc_state),
+            rtt: sample.map(|sample| sample.time),
+            marked: matches!(seth.ce_mark, PathMark::SkipOnce | PathMark::AlwaysSkip),
+            penalty: cc_state.penalty,
+            restore_cwnd: cc_state.restore_cwnd,
+            in_flight_before,
+            in_flight: env.group.in_flight(),
+        };
+        env.group.tell_congestion(|control| control.on_sack(now, &signal, env.window_changes));
         if let Some(highest) = highest {
             self.find_gaps(env, highest);
         }
         self.watch_retired(env, now);
         Ok(sample)
+    }
+
+    /// Bytes that the peer has received since it was last heard; SACKs that were
+    /// overtaken tell nothing.
+    // spec: CC-1
+    fn newly_received(&mut self, cc_state: &CcState) -> u64 {
+        const UNITS: u32 = 1 << 24;
+        let new = cc_state.received_units.wrapping_sub(self.received_units) % UNITS;
+        if new >= UNITS / 2 {
+            return 0;
+        }
+        self.received_units = cc_state.received_units;
+        u64::from(new) * RECEIVED_UNIT
+    }
+
+    /// `psn`, which is not in flight any more, was lost.
+    // spec: CC-6, LOSS-3
+    pub(super) fn tell_loss(&self, env: &mut Sending<'_>, psn: PsnExt, loss: Loss) {
+        let bytes = self.sent.get(psn).map_or(0, |packet| u64::from(packet.flight_bytes));
+        let in_flight = env.group.in_flight();
+        env.group.tell_congestion(|control| {
+            control.on_loss(loss, bytes, in_flight, env.window_changes);
+        });
     }
 
     /// What was heard at `now` about `psn` gives a sample, when it is clear which
@@ -158,7 +194,7 @@ impl Requester {
 
     /// Queues what is outstanding far below `highest`, the highest PSN that a
     /// SACK listed.
-    // spec: LOSS-1, LOSS-2, LOSS-4, LOSS-5, LOSS-6, LOSS-7
+    // spec: LOSS-1, LOSS-2, LOSS-3, LOSS-4, LOSS-5, LOSS-6, LOSS-7
     fn find_gaps(&mut self, env: &mut Sending<'_>, highest: PsnExt) {
         if self.recovery.is_some() && self.limits.recovery_gate {
             return;
@@ -173,6 +209,7 @@ impl Requester {
             {
                 packet.gap_queued = true;
                 self.queue(env, psn, RetransmitCause::SackGap);
+                self.tell_loss(env, psn, Loss::SackGap);
                 found = true;
             }
             psn = psn.next();
@@ -187,7 +224,7 @@ impl Requester {
     ///
     /// # Errors
     /// When it names a packet that was not sent.
-    // spec: NACK-5, NACK-7, NACK-11, RTO-9, W-11, W-15
+    // spec: NACK-5, NACK-7, NACK-11, RTO-9, W-11, W-15, CC-5, CC-6
     pub fn on_nack(
         &mut self,
         env: &mut Sending<'_>,
@@ -211,6 +248,7 @@ impl Requester {
             return Ok(NackNews::Fatal(QpErrorReason::NackRetryExceeded));
         }
         packet.nacks += 1;
+        let bytes = u64::from(packet.flight_bytes);
         match neth.reason {
             NackReason::Trimmed | NackReason::TrimmedLastHop | NackReason::PsnOutOfWindow => {
                 self.queue(env, psn, RetransmitCause::Nack);
@@ -225,6 +263,11 @@ impl Requester {
         }
         let echo = Echo::of_nack(self.limits.rtt_mode, neth);
         let sample = echo.and_then(|echo| self.sample(env, psn, retransmission, echo, now));
+        if matches!(neth.reason, NackReason::Trimmed | NackReason::TrimmedLastHop) {
+            let rtt = sample.map(|sample| sample.time);
+            let trim = TrimSignal { bytes, rtt, in_flight: env.group.in_flight() };
+            env.group.tell_congestion(|control| control.on_trim(now, &trim, env.window_changes));
+        }
         Ok(NackNews::Queued(sample))
     }
 }

@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use super::congestion::{Loss, WindowChanges};
 use super::counters::NicCounters;
 use super::group::QpGroup;
 use super::groups::GroupId;
@@ -59,6 +60,8 @@ pub struct Sending<'a> {
     pub counters: &'a mut NicCounters,
     /// The NIC's retransmission schedule.
     pub schedule: RetransmitSchedule,
+    /// Where congestion control says what it did.
+    pub window_changes: &'a mut WindowChanges,
 }
 
 /// What every sending side of a NIC has in common.
@@ -165,6 +168,8 @@ pub struct Requester {
     rerequests: VecDeque<PsnExt>,
     /// During loss recovery: the PSN that ends it.
     recovery: Option<PsnExt>,
+    /// The received bytes that the peer told last, in its units.
+    received_units: u32,
     error: Option<QpErrorReason>,
     counts: RetransmitCounts,
     /// Whether the QP is in its group's turns.
@@ -198,6 +203,7 @@ impl Requester {
             retransmissions: VecDeque::new(),
             rerequests: VecDeque::new(),
             recovery: None,
+            received_units: 0,
             error: None,
             counts: RetransmitCounts::default(),
             in_turns: false,
@@ -478,7 +484,7 @@ impl Requester {
         }
     }
 
-    // spec: RTO-2, RTO-7, RTO-8
+    // spec: RTO-2, RTO-7, RTO-8, CC-6
     fn on_timeout(&mut self, env: &mut Sending<'_>, psn: PsnExt) -> Result<(), QpErrorReason> {
         let Some(packet) = self.sent.get_mut(psn) else { return Ok(()) };
         env.counters.rto += 1;
@@ -488,6 +494,7 @@ impl Requester {
         packet.timeouts += 1;
         packet.timer += 1;
         self.queue(env, psn, RetransmitCause::Timeout);
+        self.tell_loss(env, psn, Loss::Timeout);
         Ok(())
     }
 

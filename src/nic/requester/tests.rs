@@ -2,6 +2,7 @@ use core::net::Ipv4Addr;
 
 use super::*;
 use crate::nic::WorkRequest;
+use crate::nic::congestion::CongestionSettings;
 use crate::wire::cc_state::CcState;
 use crate::wire::neth::{NackReason, Neth};
 use crate::wire::psn::Psn;
@@ -13,6 +14,7 @@ struct Bench {
     group: QpGroup,
     timers: Timers,
     counters: NicCounters,
+    window_changes: WindowChanges,
     schedule: RetransmitSchedule,
     first: PsnExt,
 }
@@ -41,9 +43,10 @@ impl Bench {
         let limits = RequesterLimits::new(&attributes);
         let mut bench = Self {
             requester: Requester::new(local, PEER, GroupId::FIRST, first, limits),
-            group: QpGroup::new(PEER, u64::MAX / 2),
+            group: QpGroup::new(PEER, &CongestionSettings::fixed(u64::MAX / 2), Instant::ZERO),
             timers: Timers::default(),
             counters: NicCounters::default(),
+            window_changes: WindowChanges::new(),
             schedule: RetransmitSchedule::new(&attributes),
             first,
         };
@@ -75,6 +78,7 @@ impl Bench {
             timers: &mut self.timers,
             counters: &mut self.counters,
             schedule: self.schedule,
+            window_changes: &mut self.window_changes,
         };
         f(&mut self.requester, &mut env)
     }
@@ -488,7 +492,7 @@ fn a_full_window_holds_retransmissions_but_not_rerequests() {
     let mut bench = Bench::sent(2, |_| ());
     bench.sack(2, &[]).unwrap();
     bench.post(4_096);
-    bench.group = QpGroup::new(PEER, 0);
+    bench.group = QpGroup::new(PEER, &CongestionSettings::fixed(0), Instant::ZERO);
     assert!(!bench.requester.can_send(false));
     bench.fire(at_us(300));
     assert!(bench.requester.can_send(false));
