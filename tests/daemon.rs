@@ -100,7 +100,8 @@ fn assert_same_bytes(lab: &Lab, lkey: u64, rkey: u64) {
     assert_eq!(text(&sent.stdout), text(&received.stdout));
     assert_eq!(sent.stdout.len(), 65);
     assert!(lab.ctl(&format!("b save {rkey} out")).status.success());
-    let flow = Flow { from: 0, to: 1, bytes: 100_000, messages: 3, one_qp: false, depth: 1 };
+    let (bytes, start) = (100_000, Default::default());
+    let flow = Flow { from: 0, to: 1, bytes, messages: 3, one_qp: false, depth: 1, start };
     assert_eq!(fs::read(lab.path("out")).expect("saved"), flow_data(5, 0, &flow));
 }
 

@@ -17,6 +17,7 @@ use crate::nic::{Access, BufferCounters, Nic, PoolCounters, QpChoice, WorkReques
 use crate::node::Drops;
 use crate::rng::Rng;
 use crate::scenario::{Flow, NodeKind};
+use crate::time::Duration;
 use crate::wire::qpn::{Qpn, RKey};
 use crate::workload::flow_data;
 
@@ -107,7 +108,8 @@ fn check_room(length: u64, fill: u64) -> Result<(), String> {
 fn flow_bytes(length: u64, flow: &FlowFill) -> Result<Vec<u8>, String> {
     let &FlowFill { seed, number, bytes, messages } = flow;
     check_room(length, u64::from(bytes) * u64::from(messages))?;
-    let flow = Flow { from: 0, to: 0, bytes, messages, one_qp: false, depth: 1 };
+    let start = Duration::ZERO;
+    let flow = Flow { from: 0, to: 0, bytes, messages, one_qp: false, depth: 1, start };
     Ok(flow_data(seed, number, &flow))
 }
 
@@ -229,7 +231,8 @@ mod tests {
     #[test]
     fn a_flow_fills_a_region_with_the_bytes_that_it_sends_everywhere() {
         let bytes = contents(301, &Fill::Flow(FLOW)).expect("fits");
-        let flow = Flow { from: 4, to: 5, bytes: 100, messages: 3, one_qp: true, depth: 9 };
+        let start = Duration::from_us(5);
+        let flow = Flow { from: 4, to: 5, bytes: 100, messages: 3, one_qp: true, depth: 9, start };
         assert_eq!(bytes[..300], flow_data(7, 2, &flow));
         assert_eq!((bytes.len(), bytes[300]), (301, 0));
     }

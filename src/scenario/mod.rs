@@ -93,6 +93,8 @@ pub struct Flow {
     pub one_qp: bool,
     /// How many may be posted and not completed at the same time.
     pub depth: u32,
+    /// How long after the run's start the first ones are posted, in protocol time.
+    pub start: Duration,
 }
 
 /// A program that runs on a NIC's host, over the host's own network stack.

@@ -47,23 +47,22 @@ pub fn run_workload<C: Carrier>(
     let mut run =
         Run { flows: &scenario.flows, scenario, memory, workload: Workload::new(scenario) };
     let total = run.workload.total_bytes();
-    if progress(0, total) {
-        run.workload.start();
-    }
     let mut steps = 0;
-    loop {
+    while steps % STEPS_BETWEEN_REPORTS != 0 || progress(run.arrived(world), total) {
+        run.workload.start_due(world.now().since(Instant::ZERO));
         run.act(world);
-        if run.workload.is_over() || world.next_instant().is_none_or(|at| at > limit) {
-            break;
+        let start = run.workload.next_start().map(|start| Instant::ZERO + start);
+        let next = [start, world.next_instant()].into_iter().flatten().min();
+        let Some(next) = next.filter(|at| !run.workload.is_over() && *at <= limit) else { break };
+        if world.next_instant() == Some(next) {
+            world.step()?;
+        } else {
+            world.run_until(next)?;
         }
-        world.step()?;
         while let Some((at, node, event)) = world.poll_event() {
             run.workload.on_event(at, node, &event);
         }
         steps += 1;
-        if steps % STEPS_BETWEEN_REPORTS == 0 && !progress(run.arrived(world), total) {
-            break;
-        }
     }
     run.account_open_qps(world);
     Ok(RunEnd { workload: run.workload, memory: run.memory, ended: world.now() })

@@ -76,6 +76,8 @@ impl FlowState {
 #[derive(Debug)]
 pub struct Workload {
     flows: Vec<FlowState>,
+    /// The flows of which nothing is posted yet, the last one to start first.
+    waiting: Vec<(Duration, usize)>,
     /// How many of them are not over.
     open: usize,
     /// Receiving sides by the sender's end.
@@ -96,9 +98,13 @@ impl Workload {
             result: FlowResult::default(),
         });
         let flows: Vec<_> = flows.collect();
+        let starts = flows.iter().enumerate().map(|(number, state)| (state.flow.start, number));
+        let mut waiting: Vec<_> = starts.collect();
+        waiting.sort_unstable_by(|a, b| b.cmp(a));
         Self {
             open: flows.iter().filter(|flow| !flow.is_over()).count(),
             flows,
+            waiting,
             receivers: BTreeMap::new(),
             senders: BTreeMap::new(),
             ips: scenario.nics.iter().map(|nic| nic.ip).collect(),
@@ -106,11 +112,18 @@ impl Workload {
         }
     }
 
-    /// Begins: the first actions are there now.
-    pub fn start(&mut self) {
-        for flow in 0..self.flows.len() {
+    /// Starts what is to start up to `elapsed` protocol time after the run's
+    /// start; in the order of their starts, equals in the scenario's.
+    // spec: WL-1
+    pub fn start_due(&mut self, elapsed: Duration) {
+        while let Some((_, flow)) = self.waiting.pop_if(|(start, _)| *start <= elapsed) {
             self.post_more(flow);
         }
+    }
+
+    /// How long after the run's start the next flow starts, if one is left.
+    pub fn next_start(&self) -> Option<Duration> {
+        self.waiting.last().map(|(start, _)| *start)
     }
 
     /// The next thing to do.

@@ -1,7 +1,7 @@
 //! The worked figures, to the picosecond.
 
 use mrc_lab::node::link::{FaultAction, PacketMatch};
-use mrc_lab::scenario::Scenario;
+use mrc_lab::scenario::{Flow, Scenario};
 use mrc_lab::time::Duration;
 use mrc_lab::trace::{Direction, QpEventKind, RetransmitCause};
 use mrc_lab::wire::opcode::Kind;
@@ -22,6 +22,39 @@ fn full_packets_leave_every_83_48_ns_once_the_first_payload_has_arrived() {
     }
     let arrived = ran.packets(B, Direction::Rx, Kind::Write).map(|(at, _)| at);
     assert!(arrived.eq(sent.iter().map(|(at, _)| *at + Duration::from_ps(DELAY))));
+}
+
+// spec: WL-1
+#[test]
+fn a_flow_that_starts_later_is_the_same_that_much_later() {
+    let at_once = run(&back_to_back().with_flow(flow(3 * 4096, 1)));
+    let start = Duration::from_us(70);
+    let later = run(&back_to_back().with_flow(Flow { start, ..flow(3 * 4096, 1) }));
+    let arrivals = |ran: &Ran, later| {
+        let arrived = ran.packets(B, Direction::Rx, Kind::Write).map(|(at, _)| at + later);
+        arrived.collect::<Vec<_>>()
+    };
+    assert_eq!(arrivals(&later, Duration::ZERO), arrivals(&at_once, start));
+    let times = |ran: &Ran| ran.end.workload.results().next().expect("one").clone();
+    assert_eq!(times(&later).started, Some(us(70)));
+    assert_eq!(times(&later).completion_time(), times(&at_once).completion_time());
+    assert!(times(&later).finished > Some(us(70)) && later.is_complete());
+}
+
+// spec: WL-1
+#[test]
+fn a_flow_starts_when_nothing_else_happens_and_while_others_run() {
+    let starts = [0, 1, 500].map(Duration::from_us);
+    let mut scenario = back_to_back();
+    scenario.flows = starts.map(|start| Flow { start, ..flow(64 * 4096, 1) }).into();
+    let ran = run(&scenario);
+    let results: Vec<_> = ran.end.workload.results().cloned().collect();
+    let started: Vec<_> = results.iter().filter_map(|result| result.started).collect();
+    assert_eq!(started, [us(0), us(1), us(500)]);
+    // The second one while the first was on its way, the third when all was over.
+    let finished: Vec<_> = results.iter().filter_map(|result| result.finished).collect();
+    assert!(finished[0] > started[1] && finished[1] < started[2] && finished[2] > started[2]);
+    assert!(ran.is_complete());
 }
 
 // spec: ACK-5, ACK-2, ACK-4, SACK-2, ACK-10, ACK-1, SACK-1

@@ -88,7 +88,8 @@ pub fn link(a: usize, b: usize) -> LinkSpec {
 
 /// `messages` messages of `bytes` from a to b, each on its own QP.
 pub fn flow(bytes: u32, messages: u32) -> Flow {
-    Flow { from: 0, to: 1, bytes, messages, one_qp: false, depth: messages.max(1) }
+    let (depth, start) = (messages.max(1), Duration::ZERO);
+    Flow { from: 0, to: 1, bytes, messages, one_qp: false, depth, start }
 }
 
 /// What happens to the packets that `matches` fits.

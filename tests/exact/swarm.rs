@@ -185,6 +185,7 @@ impl Draw {
             messages,
             one_qp: self.chance(0.5),
             depth: self.between(1, u64::from(messages)) as u32,
+            start: Duration::ZERO,
         }
     }
 }
@@ -319,7 +320,7 @@ fn run_flows(world: &mut SimWorld<'_>, scenario: &Scenario) -> (Workload, Vec<Re
     let regions: Vec<_> =
         flows.map(|(number, flow)| Regions::register(world, scenario.seed, number, flow)).collect();
     let mut workload = Workload::new(scenario);
-    workload.start();
+    workload.start_due(Duration::ZERO);
     for steps in 0.. {
         assert!(steps < STEPS, "no end after {steps} steps, at {}", world.now());
         while let Some(action) = workload.next_action() {

@@ -37,6 +37,28 @@ fn two_runs_of_one_seed_over_wires_give_equal_captures() {
     assert!(bench.read("third/h0.pcapng") != captures[0][0], "another seed is another run");
 }
 
+// spec: TIME-1, WL-1
+#[test]
+fn in_every_clock_a_flow_starts_when_the_file_says() {
+    let bench = Bench::new(As::User);
+    let later = "[[write]]\nfrom = \"h7\"\nto = \"h0\"\nbytes = 1\nstart = \"300 us\"\n";
+    bench.write("lab.toml", &(FABRIC.replace("1 MiB", "10 KB") + later));
+    for clock in ["exact", "exact-wires", "wall"] {
+        bench.run(&format!("lab.toml --clock {clock} --out {clock} --no-captures")).well();
+        let events = bench.read(&format!("{clock}/leaf-spine-8-mrc-events-0.csv"));
+        let events = String::from_utf8(events).expect("text");
+        let rows = events.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let posted = rows.filter(|row| row[1] == "h7" && row[7] == "WQE_CREATED");
+        let times: Vec<f64> = posted.map(|row| row[0].parse().expect("a time")).collect();
+        let [first, second] = times[..] else { panic!("two postings at h7: {events}") };
+        match clock {
+            // The run started some time after the daemons.
+            "wall" => assert!(first < second && second >= 300_000.0, "{first}, then {second}"),
+            _ => assert_eq!((first, second), (0.0, 300_000.0)),
+        }
+    }
+}
+
 // spec: TIME-3, SW-1, WL-1
 #[test]
 fn a_fabric_in_the_wall_clock() {

@@ -13,7 +13,7 @@ const MAX_MESSAGES: u64 = 1 << 20;
 const DEFAULT_DEPTH: u64 = 128;
 
 /// The keys that [`read_properties`] reads.
-pub(super) const PROPERTIES: [&str; 4] = ["bytes", "messages", "qp", "depth"];
+pub(super) const PROPERTIES: [&str; 5] = ["bytes", "messages", "qp", "depth", "start"];
 
 /// Reads a flow; `None` when one of its ends or its size is not there.
 // spec: WL-1
@@ -42,6 +42,7 @@ pub(super) fn read_properties(section: &Section<'_>) -> Option<Flow> {
         _ => None,
     });
     let depth = section.whole("depth", 1, MAX_MESSAGES).unwrap_or(DEFAULT_DEPTH);
+    let start = section.time("start").unwrap_or_default();
     let bytes = bytes?;
     if bytes * messages > MAX_FLOW {
         section.refuse(&format!(
@@ -50,5 +51,5 @@ pub(super) fn read_properties(section: &Section<'_>) -> Option<Flow> {
     }
     let (messages, depth) = (messages as u32, depth as u32);
     let one_qp = qp.unwrap_or(false);
-    Some(Flow { from: 0, to: 0, bytes: bytes as u32, messages, one_qp, depth })
+    Some(Flow { from: 0, to: 0, bytes: bytes as u32, messages, one_qp, depth, start })
 }

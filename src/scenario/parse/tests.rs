@@ -35,7 +35,7 @@ pub(super) fn errors_of(text: &str) -> Vec<String> {
 }
 
 /// The messages for the lab of two hosts with `more` from its line 11 on.
-fn errors_with(more: &str) -> Vec<String> {
+pub(super) fn errors_with(more: &str) -> Vec<String> {
     errors_of(&format!("{LAB}{more}"))
 }
 
@@ -55,8 +55,8 @@ fn what_is_not_given_has_its_default() {
     let link = &scenario.links[1];
     assert_eq!((link.ends, link.rate, link.delay, link.queue_limit), ([2, 1], None, None, None));
     assert_eq!((link.mtu, &link.faults), (4_200, &[vec![], vec![]]));
-    let flow = Flow { from: 0, to: 1, bytes: 5, messages: 1, one_qp: false, depth: 128 };
-    assert_eq!(scenario.flows, [flow]);
+    let Flow { messages, one_qp, depth, start, .. } = scenario.flows[0];
+    assert_eq!((messages, one_qp, depth, start), (1, false, 128, Duration::ZERO));
 }
 
 // spec: WL-1
@@ -89,6 +89,7 @@ bytes = '1 KiB'
 messages = 9
 qp = 'one'
 depth = 2
+start = '30 us'
 ";
     let scenario = read_text(text).unwrap();
     assert_eq!((scenario.name.as_str(), scenario.seed), ("lab-7", u64::MAX));
@@ -101,7 +102,8 @@ depth = 2
     let link = &scenario.links[0];
     assert_eq!((link.rate, link.delay), (Some(Rate::gbps(25)), Some(Duration::from_us(2))));
     assert_eq!((link.queue_limit, link.mtu), (Some(10_000), 2_200));
-    let flow = Flow { from: 1, to: 0, bytes: 1024, messages: 9, one_qp: true, depth: 2 };
+    let (bytes, start) = (1024, Duration::from_us(30));
+    let flow = Flow { from: 1, to: 0, bytes, messages: 9, one_qp: true, depth: 2, start };
     assert_eq!(scenario.flows, [flow]);
 }
 
@@ -112,8 +114,8 @@ fn the_command_line_goes_before_the_file() {
     let text = format!("profile = 'native'\nseed = 4\n[nic_defaults]\nMaxPSNRange = 77\n{LAB}");
     let scenario = parse(&text, "x.toml", &overrides).unwrap();
     assert_eq!((scenario.profile, scenario.seed), (Profile::Tuned, 9));
-    assert_eq!(scenario.nics[0].attributes.sack_loss_min_retx_pkts, 64);
-    assert_eq!(scenario.nics[0].attributes.max_psn_range, 77);
+    let nic = &scenario.nics[0].attributes;
+    assert_eq!((nic.sack_loss_min_retx_pkts, nic.max_psn_range), (64, 77));
 }
 
 // spec: SW-20
@@ -170,7 +172,7 @@ fn unknown_keys_are_named_with_what_is_known() {
     assert_eq!(
         errors_with("[[write]]\nfrom = 'a'\nto = 'b'\nbytes = 1\nbyte = 2\n"),
         [
-            "15: [[write]] unknown key `byte`; correct or remove it: the keys here are from, to, bytes, messages, qp, depth"
+            "15: [[write]] unknown key `byte`; correct or remove it: the keys here are from, to, bytes, messages, qp, depth, start"
         ]
     );
     assert_eq!(
@@ -489,40 +491,6 @@ fn faults_need_a_link_and_one_action() {
             [format!("15: [[fault]] {line}: must be {wanted}")]
         );
     }
-}
-
-// spec: WL-1, W-8
-#[test]
-fn writes_that_cannot_be_are_refused() {
-    let write = |more: &str| errors_with(&format!("[[write]]\nfrom = 'a'\n{more}\n"));
-    assert_eq!(
-        write("to = 'a'\nbytes = 1"),
-        ["13: [[write]] to = 'a': a NIC does not send to itself; name another NIC"]
-    );
-    assert_eq!(
-        write("to = 'b'\nbytes = '3 GiB'"),
-        ["14: [[write]] bytes = '3 GiB': must be a size of at most 2 GiB, such as \"64 MiB\""]
-    );
-    assert_eq!(
-        write("to = 'b'"),
-        [
-            "11: [[write]] `bytes` is missing: it must be a size of at most 2 GiB, such as \"64 MiB\""
-        ]
-    );
-    assert_eq!(
-        write("to = 'b'\nbytes = '2 GiB'\nmessages = 33"),
-        [
-            "11: [[write]] 33 messages of 2147483648 bytes are more than the 68719476736 bytes of one flow; send fewer or smaller ones"
-        ]
-    );
-    assert_eq!(
-        write("to = 'b'\nbytes = 1\nmessages = 0\ndepth = 0\nqp = 'two'"),
-        [
-            "15: [[write]] messages = 0: must be a whole number from 1 to 1048576",
-            "16: [[write]] depth = 0: must be a whole number from 1 to 1048576",
-            "17: [[write]] qp = 'two': must be \"one\" or \"each\"",
-        ]
-    );
 }
 
 // spec: SW-1

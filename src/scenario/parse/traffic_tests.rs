@@ -1,5 +1,6 @@
-use super::tests::{errors_of, read_text};
+use super::tests::{errors_of, errors_with, read_text};
 use super::*;
+use crate::time::Duration;
 
 const STAR: &str = "[topology]\nkind = 'star'\nhosts = 5\n";
 
@@ -46,11 +47,48 @@ fn flows_of_seed(seed: u64, traffic: &str) -> Vec<(usize, usize)> {
 #[test]
 fn writes_come_before_traffic_and_have_the_same_keys() {
     let write = "[[write]]\nfrom = 'h4'\nto = 'h0'\nbytes = 1\n";
-    let traffic = "[traffic]\nkind = 'ring'\nhosts = ['h1', 'h3']\nbytes = '2 KB'\nmessages = 3\nqp = 'one'\ndepth = 4\n";
+    let traffic = "[traffic]\nkind = 'ring'\nhosts = ['h1', 'h3']\nbytes = '2 KB'\nmessages = 3\nqp = 'one'\ndepth = 4\nstart = '5 us'\n";
     let scenario = read_text(&format!("{STAR}{traffic}{write}")).expect("it is right");
-    let ring = |from, to| Flow { from, to, bytes: 2_000, messages: 3, one_qp: true, depth: 4 };
+    let start = Duration::from_us(5);
+    let ring =
+        |from, to| Flow { from, to, bytes: 2_000, messages: 3, one_qp: true, depth: 4, start };
     assert_eq!((scenario.flows[0].from, scenario.flows[0].bytes), (4, 1));
     assert_eq!(scenario.flows[1..], [ring(1, 3), ring(3, 1)]);
+}
+
+// spec: WL-1, W-8
+#[test]
+fn writes_that_cannot_be_are_refused() {
+    let write = |more: &str| errors_with(&format!("[[write]]\nfrom = 'a'\n{more}\n"));
+    assert_eq!(
+        write("to = 'a'\nbytes = 1"),
+        ["13: [[write]] to = 'a': a NIC does not send to itself; name another NIC"]
+    );
+    assert_eq!(
+        write("to = 'b'\nbytes = '3 GiB'"),
+        ["14: [[write]] bytes = '3 GiB': must be a size of at most 2 GiB, such as \"64 MiB\""]
+    );
+    assert_eq!(
+        write("to = 'b'"),
+        [
+            "11: [[write]] `bytes` is missing: it must be a size of at most 2 GiB, such as \"64 MiB\""
+        ]
+    );
+    assert_eq!(
+        write("to = 'b'\nbytes = '2 GiB'\nmessages = 33"),
+        [
+            "11: [[write]] 33 messages of 2147483648 bytes are more than the 68719476736 bytes of one flow; send fewer or smaller ones"
+        ]
+    );
+    assert_eq!(
+        write("to = 'b'\nbytes = 1\nmessages = 0\ndepth = 0\nqp = 'two'\nstart = 5"),
+        [
+            "15: [[write]] messages = 0: must be a whole number from 1 to 1048576",
+            "16: [[write]] depth = 0: must be a whole number from 1 to 1048576",
+            "17: [[write]] qp = 'two': must be \"one\" or \"each\"",
+            "18: [[write]] start = 5: must be a time with a unit (ps, ns, us, ms, s), such as \"150 us\"",
+        ]
+    );
 }
 
 // spec: WL-1
@@ -66,7 +104,7 @@ fn traffic_that_cannot_be_is_refused() {
         [
             "4: [traffic] `bytes` is missing: it must be a size of at most 2 GiB, such as \"64 MiB\"",
             "4: [traffic] needs two NICs or more to send between",
-            "6: [traffic] unknown key `to`; correct or remove it: the keys here are kind, hosts, bytes, messages, qp, depth",
+            "6: [traffic] unknown key `to`; correct or remove it: the keys here are kind, hosts, bytes, messages, qp, depth, start",
         ]
     );
     assert_eq!(

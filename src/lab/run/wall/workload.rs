@@ -14,7 +14,7 @@ use crate::io::clock::monotonic_ns;
 use crate::lab::daemons::{Daemons, unexpected};
 use crate::nic::Access;
 use crate::record::EventsCsv;
-use crate::time::Instant;
+use crate::time::{self as protocol, Instant};
 use crate::trace::NodeId;
 use crate::wire::qpn::Qpn;
 use crate::workload::{Action, FlowResult, Workload};
@@ -82,14 +82,15 @@ impl<'a> Coordinator<'a> {
         if !progress(0, total) {
             return Ok(());
         }
-        let limit_ns = self.plan.time_limit.as_ns().saturating_mul(u64::from(self.plan.tdf));
-        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
-        self.workload.start();
+        let begun = monotonic_ns();
+        let deadline_ns = begun.saturating_add(self.wall_ns(self.plan.time_limit));
         let (mut arrived, mut count_at) = (0, 0);
         loop {
+            let now = monotonic_ns();
+            let elapsed_ns = (now - begun) / u64::from(self.plan.tdf);
+            self.workload.start_due(protocol::Duration::from_ns(elapsed_ns));
             self.act(daemons)?;
             programs.advance()?;
-            let now = monotonic_ns();
             if (self.workload.is_over() && programs.are_over()) || now > deadline_ns {
                 return Ok(());
             }
@@ -100,8 +101,15 @@ impl<'a> Coordinator<'a> {
             if !progress(arrived, total) {
                 return Ok(());
             }
-            self.hear(Self::TICK)?;
+            let next = self.workload.next_start().map(|start| begun + self.wall_ns(start));
+            let idle = next.map(|at| Duration::from_nanos(at.saturating_sub(monotonic_ns())));
+            self.hear(idle.map_or(Self::TICK, |idle| idle.min(Self::TICK)))?;
         }
+    }
+
+    /// How long `time` of protocol time takes, in nanoseconds of the wall clock.
+    fn wall_ns(&self, time: protocol::Duration) -> u64 {
+        time.as_ns().saturating_mul(self.plan.tdf.into())
     }
 
     /// Bytes that have arrived at all NICs.
