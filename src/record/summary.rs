@@ -56,6 +56,10 @@ pub struct FlowSummary {
     pub completed: u64,
     /// Why it will never be complete, when that is so.
     pub failure: Option<String>,
+    /// When the first message was posted.
+    pub started_ns: Option<f64>,
+    /// When the last message completed; `None` when some did not.
+    pub finished_ns: Option<f64>,
     /// From the first posting to the last completion; `None` when some message
     /// did not complete.
     pub completion_ns: Option<f64>,
@@ -93,6 +97,8 @@ impl FlowSummary {
             messages: flow.messages.into(),
             completed: result.completed.into(),
             failure: result.failure.clone(),
+            started_ns: result.started.map(since_0),
+            finished_ns: result.finished.map(since_0),
             completion_ns,
             ideal_ns,
             ratio_to_ideal: quotient(completion_ns, ideal_ns),
@@ -102,9 +108,14 @@ impl FlowSummary {
         }
     }
 
-    fn is_complete(&self) -> bool {
+    /// Whether every message completed.
+    pub fn is_complete(&self) -> bool {
         self.completed == self.messages && self.completion_ns.is_some()
     }
+}
+
+fn since_0(at: Instant) -> f64 {
+    nanoseconds(at.since(Instant::ZERO))
 }
 
 fn nanoseconds(time: Duration) -> f64 {
@@ -117,11 +128,15 @@ fn quotient(above: Option<f64>, below: Option<f64>) -> Option<f64> {
 }
 
 /// What happened on the way, all nodes and links together. As a trace sink it
-/// counts trims, drops and faults by itself.
+/// counts trims, drops and faults by itself; marks and timeouts are no events.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct NetworkCounts {
     /// Packets that switches cut to their headers.
     pub trims: u64,
+    /// Packets that switches marked.
+    pub marks: u64,
+    /// Retransmission timers that expired on an outstanding packet.
+    pub timeouts: u64,
     /// Drops by cause, at NICs and switches.
     pub drops: BTreeMap<String, u64>,
     /// What fault rules did, by deed and rule: `dropped by rule 1 (1 % loss)`.
@@ -173,6 +188,8 @@ pub struct Summary {
     #[serde(flatten)]
     run: RunId,
     flows: Vec<FlowSummary>,
+    first_finish_ns: Option<f64>,
+    last_finish_ns: Option<f64>,
     worst_ratio_to_ideal: Option<f64>,
     retransmissions: Retransmissions,
     sha256: Agreement,
@@ -195,10 +212,13 @@ impl Summary {
         captures: Vec<PathBuf>,
     ) -> Self {
         let ratios = flows.iter().filter_map(|flow| flow.ratio_to_ideal);
+        let finishes = || flows.iter().filter_map(|flow| flow.finished_ns);
         let mut counts = RetransmitCounts::default();
         flows.iter().for_each(|flow| counts += flow.retransmissions.by_cause);
         let equal = flows.iter().all(|flow| flow.sha256.are_equal());
         Self {
+            first_finish_ns: finishes().min_by(f64::total_cmp),
+            last_finish_ns: finishes().max_by(f64::total_cmp),
             worst_ratio_to_ideal: ratios.max_by(f64::total_cmp),
             retransmissions: counts.into(),
             sha256: if equal { Agreement::Equal } else { Agreement::Different },

@@ -38,8 +38,9 @@ fn assert_demo(end: &End) {
     let [all, timeout, nack, gap] = retransmissions(end);
     assert_eq!(all, timeout + nack + gap);
     assert!(nack > 0 && timeout + gap > 0, "{end:#?}");
-    let trims: u64 = end.line("trims: ").parse().expect("a number");
-    assert!(trims > 0);
+    let count = |of: &str| end.line(of).parse::<u64>().expect("a number");
+    assert!(count("trims: ") > 0 && count("marks: ") > 0, "{end:#?}");
+    assert!(count("timeouts: ") >= timeout, "{end:#?}");
     assert_eq!(end.line("drops: "), "none");
     let captures: Vec<_> = end.out.lines().filter(|line| line.starts_with("capture: ")).collect();
     assert_eq!(captures.len(), 3);
@@ -147,6 +148,10 @@ fn json_and_the_manifest_say_what_the_wires_carried() {
         }
         assert!(flow["retransmissions"]["total"].as_u64().is_some_and(|n| n > 0), "{flow}");
         assert_eq!(summary["worst_ratio_to_ideal"], flow["ratio_to_ideal"]);
+        assert_eq!(summary["last_finish_ns"], flow["finished_ns"]);
+        for count in ["trims", "marks"] {
+            assert!(summary[count].as_u64().is_some_and(|n| n > 0), "{count}: {summary}");
+        }
         assert_eq!(summary["sha256"], "equal");
         assert!(summary["fidelity"]["verdict"].is_string());
         assert_eq!(summary["fidelity"]["kernel_drops"], 0);

@@ -124,11 +124,18 @@ fn counts<C: Carrier>(topology: &Topology, world: &SimWorld<'_, C>) -> NetworkCo
     for (index, node) in topology.nodes.iter().enumerate() {
         let id = NodeId(index as u32);
         match &node.kind {
-            NodeKind::Nic(_) => counts.add_drops(world.nic(id).drops().iter()),
+            NodeKind::Nic(_) => {
+                let nic = world.nic(id);
+                counts.timeouts += nic.counters().rto;
+                counts.add_drops(nic.drops().iter());
+            }
             NodeKind::Switch(config) => {
                 let switch = world.switch(id);
-                let ports = (0..config.ports.len()).map(|port| PortId(port as u16));
-                counts.trims += ports.map(|port| switch.counters(port).trim).sum::<u64>();
+                for port in (0..config.ports.len()).map(|port| switch.counters(PortId(port as u16)))
+                {
+                    counts.trims += port.trim;
+                    counts.marks += port.marked;
+                }
                 counts.add_drops(switch.drops().iter());
             }
         }

@@ -71,10 +71,15 @@ fn counts(daemons: &mut Daemons) -> Result<NetworkCounts, RunError> {
     let mut counts = NetworkCounts::default();
     for node in 0..daemons.len() {
         let drops = match daemons.ask(node, &Request::Counters {})? {
-            Response::NicCounters { drops, .. } => drops,
+            Response::NicCounters { counters, drops, .. } => {
+                counts.timeouts += counters.get("rto").map_or(0, |n| n.as_u64().unwrap_or(0));
+                drops
+            }
             Response::SwitchCounters { ports, drops } => {
-                counts.trims +=
-                    ports.iter().filter_map(|port| port.get("trim")?.as_u64()).sum::<u64>();
+                let sum =
+                    |name| ports.iter().filter_map(|port| port.get(name)?.as_u64()).sum::<u64>();
+                counts.trims += sum("trim");
+                counts.marks += sum("marked");
                 drops
             }
             other => return Err(unexpected(&other)),

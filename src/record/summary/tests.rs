@@ -28,7 +28,7 @@ fn summary(results: [FlowResult; 2], arrived: &[u8]) -> Summary {
     let flows = scenario.flows.iter().zip(&results).zip(ideals).map(|((flow, result), ideal)| {
         FlowSummary::new(&scenario, flow, result, ideal, FlowDigests::of(b"abc", arrived))
     });
-    let mut network = NetworkCounts::default();
+    let mut network = NetworkCounts { timeouts: 7, marks: 5, ..NetworkCounts::default() };
     for what in [
         Event::Trimmed { port: 0 },
         Event::Drop { cause: "queue_full" },
@@ -42,7 +42,7 @@ fn summary(results: [FlowResult; 2], arrived: &[u8]) -> Summary {
 }
 
 fn done() -> FlowResult {
-    FlowResult { completed: 1, ..complete() }
+    FlowResult { completed: 1, finished: Some(Instant::from_ps(300_250)), ..complete() }
 }
 
 // spec: RC-9, DONE-2, TIME-4
@@ -59,7 +59,9 @@ b -> a      0       0/1  incomplete         -      -            -           0
 b -> a failed: no room
 worst ratio to ideal: 1.605
 retransmissions: 321 (timeout 1, nack 20, sack gap 300); completion re-requests: 4
+timeouts: 7
 trims: 1
+marks: 5
 drops: queue_full 2
 faults: dropped by rule 1 (WRITE, 1 % loss) 1
 fidelity: exact
@@ -67,6 +69,8 @@ sha-256: equal
 capture: run/a.pcapng"
     );
     let different = summary([complete(), done()], b"abd").to_string();
+    let finished = "\nfinished: first a -> b at 0.162 us, last b -> a at 0.300 us\nworst ratio";
+    assert!(different.contains(finished), "{different}");
     assert!(different.ends_with("\nsha-256: DIFFERENT\ncapture: run/a.pcapng"), "{different}");
 }
 
@@ -80,7 +84,8 @@ fn json_is_one_object_with_the_same() {
         value["flows"][0],
         json!({
             "from": "a", "to": "b", "bytes": 2000, "message_bytes": 1000, "messages": 2,
-            "completed": 2, "failure": null, "completion_ns": 160.5, "ideal_ns": 100.0, "ratio_to_ideal": 1.605,
+            "completed": 2, "failure": null, "started_ns": 1.0, "finished_ns": 161.5,
+            "completion_ns": 160.5, "ideal_ns": 100.0, "ratio_to_ideal": 1.605,
             "goodput_gbps": 16_000.0 / 160.5,
             "retransmissions":
                 {"timeout": 1, "nack": 20, "sack_gap": 300, "rerequest": 4, "total": 321},
@@ -94,12 +99,13 @@ fn json_is_one_object_with_the_same() {
         Value::from(rest),
         json!({
             "name": "pair", "profile": "reference", "seed": 1, "clock": "exact", "tdf": null,
+            "first_finish_ns": 161.5, "last_finish_ns": 300.25,
             "worst_ratio_to_ideal": 1.605, "sha256": "equal",
             "retransmissions":
                 {"timeout": 2, "nack": 40, "sack_gap": 600, "rerequest": 8, "total": 642},
             "fidelity":
                 {"verdict": "exact", "lateness": null, "kernel_drops": 0, "try_tdf": null},
-            "trims": 1, "drops": {"queue_full": 2},
+            "timeouts": 7, "trims": 1, "marks": 5, "drops": {"queue_full": 2},
             "faults": {"dropped by rule 1 (WRITE, 1 % loss)": 1},
             "frames_on_wire": {}, "captures": ["run/a.pcapng"],
         })

@@ -1,5 +1,6 @@
 //! A summary as text.
 
+use core::cmp::Ordering;
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -15,11 +16,14 @@ impl fmt::Display for Summary {
         self.write_title(f)?;
         write_table(f, &self.flows)?;
         write_failures(f, &self.flows)?;
+        write_finishes(f, &self.flows)?;
         if let Some(ratio) = self.worst_ratio_to_ideal {
             writeln!(f, "worst ratio to ideal: {ratio:.3}")?;
         }
         self.write_retransmissions(f)?;
+        writeln!(f, "timeouts: {}", self.network.timeouts)?;
         writeln!(f, "trims: {}", self.network.trims)?;
+        writeln!(f, "marks: {}", self.network.marks)?;
         write_counts(f, "drops", &self.network.drops)?;
         write_counts(f, "faults", &self.network.faults)?;
         if !self.network.frames_on_wire.is_empty() {
@@ -81,6 +85,24 @@ fn write_failures(f: &mut fmt::Formatter<'_>, flows: &[FlowSummary]) -> fmt::Res
     Ok(())
 }
 
+/// `finished: first a -> b at 160.500 us, last c -> b at 200.000 us`, where there
+/// is more than one flow.
+fn write_finishes(f: &mut fmt::Formatter<'_>, flows: &[FlowSummary]) -> fmt::Result {
+    let mut finishes: Vec<_> = flows.iter().filter(|flow| flow.finished_ns.is_some()).collect();
+    finishes.sort_by(|a, b| a.finished_ns.partial_cmp(&b.finished_ns).unwrap_or(Ordering::Equal));
+    let text = |flow: &FlowSummary| {
+        format!("{} -> {} at {}", flow.from, flow.to, time(flow.finished_ns.unwrap_or_default()))
+    };
+    match &finishes[..] {
+        [first, .., last] => writeln!(f, "finished: first {}, last {}", text(first), text(last)),
+        _ => Ok(()),
+    }
+}
+
+fn time(ns: f64) -> String {
+    format!("{:.3} us", ns / 1e3)
+}
+
 fn write_table(f: &mut fmt::Formatter<'_>, flows: &[FlowSummary]) -> fmt::Result {
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     rows.extend(flows.iter().map(cells));
@@ -97,7 +119,6 @@ fn write_table(f: &mut fmt::Formatter<'_>, flows: &[FlowSummary]) -> fmt::Result
 }
 
 fn cells(flow: &FlowSummary) -> [String; COLUMNS.len()] {
-    let time = |ns: f64| format!("{:.3} us", ns / 1e3);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     [
         format!("{} -> {}", flow.from, flow.to),
