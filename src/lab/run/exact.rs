@@ -1,18 +1,16 @@
 //! A run in the exact clock: in memory, or over real wires.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 
 use super::network::LabNetwork;
 use super::{Outcome, RunError, RunFiles, RunPlan};
 use crate::capture::{CaptureFile, CaptureInfo, PortCapture, QueuePolicy, Timestamps};
 use crate::lab::Wires;
-use crate::node::PortId;
+use crate::node::{FrameTap, PortId};
 use crate::record::{EventsSink, Fidelity, FlowDigests, NetworkCounts};
-use crate::scenario::{NodeKind, Topology};
+use crate::scenario::{NodeKind, Scenario, Topology};
 use crate::sim::{Carrier, InMemory, RunEnd, SimWorld, run_workload};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::trace::{Event, NodeId, TraceSink};
 
 pub fn run_in_memory(
@@ -42,6 +40,7 @@ pub fn run_over_wires(
     Ok(outcome)
 }
 
+/// Runs and writes the records.
 fn run_with<C: Carrier>(
     plan: &RunPlan,
     topology: &Topology,
@@ -50,41 +49,92 @@ fn run_with<C: Carrier>(
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Outcome, RunError> {
     let names = topology.nodes.iter().map(|node| node.name.clone()).collect();
-    let events = EventsSink::new(files.events()?, names);
-    let mut trace = RunTrace { events, counts: NetworkCounts::default() };
-    let mut world = SimWorld::new(topology, plan.scenario.seed, carrier, &mut trace);
-    let captures =
-        if plan.captures { tap_nics(plan, topology, files, &mut world)? } else { vec![] };
-    let limit = Instant::ZERO + plan.time_limit;
-    let end = run_workload(&mut world, &plan.scenario, limit, progress)?;
-    let digests = digests(plan, &world, &end);
-    let mut network = counts(topology, &world);
-    drop(world);
-    network.faults = trace.counts.faults;
-    trace.events.finish().map_err(RunError::io("writing the record of events"))?;
+    let mut events = EventsSink::new(files.events()?, names);
+    let captures = if plan.captures { captures(plan, topology, files)? } else { vec![] };
+    let taps = captures.iter().map(|Capture { node, port, .. }| {
+        let tap: Box<dyn FrameTap> = Box::new(port.clone());
+        (*node, tap)
+    });
+    let run = ExactRun {
+        scenario: &plan.scenario,
+        topology,
+        time_limit: plan.time_limit,
+        trace: &mut events,
+        taps: taps.collect(),
+    };
+    let mut outcome = run.execute(carrier, progress)?;
+    events.finish().map_err(RunError::io("writing the record of events"))?;
     let mut paths = Vec::new();
-    for (capture, path) in captures {
-        capture.finish().map_err(RunError::io(format!("writing {}", path.display())))?;
+    for Capture { port, path, .. } in captures {
+        port.finish().map_err(RunError::io(format!("writing {}", path.display())))?;
         paths.push(path);
     }
-    Ok(Outcome {
-        execs: Vec::new(),
-        flows: end.workload.results().cloned().collect(),
-        digests,
-        network,
-        fidelity: Fidelity::EXACT,
-        captures: files.merge(paths)?,
-    })
+    outcome.captures = files.merge(paths)?;
+    Ok(outcome)
+}
+
+/// A run in the exact clock by itself: it writes no files.
+pub struct ExactRun<'a> {
+    /// What runs.
+    pub scenario: &'a Scenario,
+    /// Its topology.
+    pub topology: &'a Topology,
+    /// The run is given up at this protocol time.
+    pub time_limit: Duration,
+    /// Is told every event.
+    pub trace: &'a mut dyn TraceSink,
+    /// Who listens to the frames of which nodes.
+    pub taps: Vec<(NodeId, Box<dyn FrameTap>)>,
+}
+
+impl ExactRun<'_> {
+    /// Runs; `carrier` carries the frames, and `progress` is told how many bytes
+    /// have arrived, of how many, and says whether to go on.
+    ///
+    /// # Errors
+    /// When a frame cannot be carried.
+    // spec: TIME-5
+    pub fn execute<C: Carrier>(
+        self,
+        carrier: C,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Outcome, RunError> {
+        let Self { scenario, topology, time_limit, trace, taps } = self;
+        let mut trace = FaultCounter { trace, counts: NetworkCounts::default() };
+        let mut world = SimWorld::new(topology, scenario.seed, carrier, &mut trace);
+        for (node, tap) in taps {
+            world.set_tap(node, tap);
+        }
+        let end = run_workload(&mut world, scenario, Instant::ZERO + time_limit, progress)?;
+        let digests = digests(scenario, &world, &end);
+        let mut network = counts(topology, &world);
+        drop(world);
+        network.faults = trace.counts.faults;
+        Ok(Outcome {
+            flows: end.workload.results().cloned().collect(),
+            digests,
+            network,
+            fidelity: Fidelity::EXACT,
+            execs: Vec::new(),
+            captures: Vec::new(),
+        })
+    }
+}
+
+/// A capture of a node's link.
+struct Capture {
+    node: NodeId,
+    port: PortCapture,
+    path: PathBuf,
 }
 
 /// A capture of each NIC's link.
 // spec: RC-7, TIME-4
-fn tap_nics<C: Carrier>(
+fn captures(
     plan: &RunPlan,
     topology: &Topology,
     files: &RunFiles,
-    world: &mut SimWorld<'_, C>,
-) -> Result<Vec<(PortCapture, PathBuf)>, RunError> {
+) -> Result<Vec<Capture>, RunError> {
     // Protocol time has no place on the calendar here, and two runs of one
     // seed give equal captures.
     let info = CaptureInfo {
@@ -99,16 +149,19 @@ fn tap_nics<C: Carrier>(
             let path = files.capture(&node.name);
             let file = CaptureFile::create(&path, &info, QueuePolicy::Lossless)
                 .map_err(RunError::io(format!("making {}", path.display())))?;
-            let capture = PortCapture::new(file, [node.name.as_str()]);
-            world.set_tap(NodeId(index as u32), Box::new(capture.clone()));
-            captures.push((capture, path));
+            let port = PortCapture::new(file, [node.name.as_str()]);
+            captures.push(Capture { node: NodeId(index as u32), port, path });
         }
     }
     Ok(captures)
 }
 
-fn digests<C: Carrier>(plan: &RunPlan, world: &SimWorld<'_, C>, end: &RunEnd) -> Vec<FlowDigests> {
-    let flows = plan.scenario.flows.iter().zip(&end.memory).map(|(flow, memory)| {
+fn digests<C: Carrier>(
+    scenario: &Scenario,
+    world: &SimWorld<'_, C>,
+    end: &RunEnd,
+) -> Vec<FlowDigests> {
+    let flows = scenario.flows.iter().zip(&end.memory).map(|(flow, memory)| {
         let bytes = |node: usize, key| world.nic(NodeId(node as u32)).memory(key).unwrap_or(&[]);
         FlowDigests::of(
             bytes(flow.from, memory.source.rkey),
@@ -146,15 +199,17 @@ fn counts<C: Carrier>(topology: &Topology, world: &SimWorld<'_, C>) -> NetworkCo
     counts
 }
 
-/// Writes QP events and counts faults.
-struct RunTrace {
-    events: EventsSink<BufWriter<File>>,
+/// Counts faults, and passes every event on.
+struct FaultCounter<'a> {
+    trace: &'a mut dyn TraceSink,
     counts: NetworkCounts,
 }
 
-impl TraceSink for RunTrace {
+impl TraceSink for FaultCounter<'_> {
     fn record(&mut self, at: Instant, node: NodeId, event: &Event) {
-        self.events.record(at, node, event);
-        self.counts.record(at, node, event);
+        self.trace.record(at, node, event);
+        if let Event::Fault { .. } = event {
+            self.counts.record(at, node, event);
+        }
     }
 }

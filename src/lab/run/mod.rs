@@ -135,6 +135,23 @@ impl RunError {
     }
 }
 
+/// The summary of what the run `id` of `scenario` came to.
+// spec: RC-9
+pub(super) fn summarize(
+    id: RunId,
+    scenario: &Scenario,
+    topology: &Topology,
+    outcome: Outcome,
+) -> Summary {
+    let ideals = ideal_times(scenario, topology);
+    let flows = scenario.flows.iter().zip(&outcome.flows).zip(ideals).zip(outcome.digests);
+    let flows = flows.map(|(((flow, result), ideal), digests)| {
+        FlowSummary::new(scenario, flow, result, ideal, digests)
+    });
+    let Outcome { network, fidelity, execs, captures, .. } = outcome;
+    Summary::new(id, flows.collect(), network, fidelity, captures).with_execs(execs)
+}
+
 /// A run whose lab stands.
 #[derive(Debug)]
 pub struct PreparedRun {
@@ -184,16 +201,7 @@ impl PreparedRun {
     }
 
     /// The summary of what the run came to.
-    // spec: RC-9
     pub fn summarize(&self, outcome: Outcome) -> Summary {
-        let scenario = &self.plan.scenario;
-        let ideals = ideal_times(scenario, &self.topology);
-        let flows = scenario.flows.iter().zip(&outcome.flows).zip(ideals).zip(outcome.digests);
-        let flows = flows.map(|(((flow, result), ideal), digests)| {
-            FlowSummary::new(scenario, flow, result, ideal, digests)
-        });
-        let Outcome { network, fidelity, execs, captures, .. } = outcome;
-        let summary = Summary::new(self.plan.id(), flows.collect(), network, fidelity, captures);
-        summary.with_execs(execs)
+        summarize(self.plan.id(), &self.plan.scenario, &self.topology, outcome)
     }
 }
