@@ -17,7 +17,7 @@ use crate::units::Rate;
 
 pub use fault::{FAULT_KEYS, FaultKey, parse_fault};
 pub use ideal::ideal_times;
-pub use parse::{Overrides, ScenarioError, parse};
+pub use parse::{Assignment, Overrides, ScenarioError, parse, parse_with};
 pub use topology::{End, LinkPlan, NodeKind, NodePlan, Topology};
 
 /// A scenario whose every name has been resolved and every value checked.

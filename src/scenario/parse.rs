@@ -1,6 +1,7 @@
 //! Reads scenario files. Everything that is wrong with a file is found in one
 //! go, each with its line and what to do about it.
 
+mod assignments;
 mod execs;
 mod findings;
 mod flows;
@@ -29,6 +30,7 @@ use crate::config::Profile;
 use generate::Generated;
 use nodes::Defaults;
 
+pub use assignments::Assignment;
 pub use findings::ScenarioError;
 pub(super) use findings::{Findings, list};
 pub(super) use names::Names;
@@ -71,13 +73,27 @@ pub fn parse(
     file: &str,
     overrides: &Overrides,
 ) -> Result<Scenario, Vec<ScenarioError>> {
+    parse_with(text, file, overrides, &[])
+}
+
+/// The same with `assignments` in place of the file's defaults, the last of
+/// several for one attribute. What a node's own section sets stays.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(
+    text: &str,
+    file: &str,
+    overrides: &Overrides,
+    assignments: &[Assignment],
+) -> Result<Scenario, Vec<ScenarioError>> {
     let findings = Findings::new(file, text);
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         findings.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()));
     }
     let scenario = match errors.is_empty() {
-        true => read(&table, file, overrides, &findings),
+        true => read(&table, file, (overrides, assignments), &findings),
         false => None,
     };
     match scenario.filter(|_| findings.is_empty()) {
@@ -98,7 +114,7 @@ struct Nodes<'a> {
 fn read<'a>(
     table: &'a Spanned<DeTable<'a>>,
     file: &str,
-    overrides: &Overrides,
+    (overrides, assignments): (&Overrides, &[Assignment]),
     findings: &'a Findings<'a>,
 ) -> Option<Scenario> {
     let top = Section::new("", table.span(), table.get_ref(), findings);
@@ -107,7 +123,7 @@ fn read<'a>(
     let seed = top.whole("seed", 0, u64::MAX);
     let profile = read_profile(&top);
     let profile = overrides.profile.or(profile).unwrap_or_default();
-    let defaults = Defaults::read(profile, &top);
+    let defaults = Defaults::read(profile, &top, assignments);
     // Without the generated nodes hardly a name in the file would be known.
     let generated = match top.has("topology") {
         true => Some(Generated::read(&top)?),
@@ -118,7 +134,8 @@ fn read<'a>(
     let links = read_links(&top, &nodes, generated.as_ref(), &names);
     nodes::check_switches(nodes.nics.len(), &nodes.switches, &links);
     let seed = overrides.seed.or(seed).unwrap_or(1);
-    let flows = read_flows(&top, &names, seed);
+    let mut flows = read_flows(&top, &names, seed);
+    assignments.iter().for_each(|assignment| assignment.apply_to_flows(&mut flows, findings));
     let execs = read_execs(&top, &names);
     let mut scenario = Scenario {
         name,
@@ -170,7 +187,7 @@ fn read_nodes<'a>(
 ) -> Nodes<'a> {
     let nics = defaults.nics(top, generated);
     let mut switches = defaults.switches(top, generated);
-    nodes::settle_plane_bdp(top, &nics, &mut switches);
+    defaults.settle_plane_bdp(&nics, &mut switches);
     if nics.is_empty() && !top.has("nic") {
         let what = "there is no NIC; add a [[nic]] section for each, or a [topology]";
         findings.add_general(what.to_owned());

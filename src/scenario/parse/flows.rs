@@ -44,12 +44,20 @@ pub(super) fn read_properties(section: &Section<'_>) -> Option<Flow> {
     let depth = section.whole("depth", 1, MAX_MESSAGES).unwrap_or(DEFAULT_DEPTH);
     let start = section.time("start").unwrap_or_default();
     let bytes = bytes?;
-    if bytes * messages > MAX_FLOW {
-        section.refuse(&format!(
-            "{messages} messages of {bytes} bytes are more than the {MAX_FLOW} bytes of one flow; send fewer or smaller ones"
-        ));
+    if let Err(error) = check_size(bytes, messages) {
+        section.refuse(&error);
     }
     let (messages, depth) = (messages as u32, depth as u32);
     let one_qp = qp.unwrap_or(false);
     Some(Flow { from: 0, to: 0, bytes: bytes as u32, messages, one_qp, depth, start })
+}
+
+/// Refuses a flow of more than both ends can hold.
+pub(super) fn check_size(bytes: u64, messages: u64) -> Result<(), String> {
+    if bytes * messages <= MAX_FLOW {
+        return Ok(());
+    }
+    Err(format!(
+        "{messages} messages of {bytes} bytes are more than the {MAX_FLOW} bytes of one flow; send fewer or smaller ones"
+    ))
 }

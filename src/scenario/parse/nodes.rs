@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
+use super::assignments::Assignment;
 use super::findings::list;
 use super::generate::Generated;
 use super::section::Section;
@@ -38,12 +39,14 @@ pub(super) fn is_name_character(c: char) -> bool {
 pub(super) struct Defaults {
     nic: NicAttributes,
     switch: SwitchAttributes,
+    /// Whether the file or an assignment says what the switches' PlaneBDP is.
+    plane_bdp: bool,
 }
 
 impl Defaults {
-    /// `top` is the whole file.
+    /// `top` is the whole file; `assignments` go before what it says.
     // spec: TIME-3
-    pub fn read(profile: Profile, top: &Section<'_>) -> Self {
+    pub fn read(profile: Profile, top: &Section<'_>, assignments: &[Assignment]) -> Self {
         let (mut nic, mut switch) = (profile.nic(), profile.switch());
         if let Some(section) = top.inner("nic_defaults") {
             set_attributes(&section, &NIC_ATTRIBUTES, &mut nic);
@@ -51,7 +54,10 @@ impl Defaults {
         if let Some(section) = top.inner("switch_defaults") {
             set_attributes(&section, &SWITCH_ATTRIBUTES, &mut switch);
         }
-        Self { nic, switch }
+        assignments.iter().for_each(|assignment| assignment.apply(&mut nic, &mut switch));
+        let assigned = assignments.iter().any(|assignment| assignment.name() == PLANE_BDP);
+        let plane_bdp = assigned || sets_plane_bdp(top, "switch_defaults");
+        Self { nic, switch, plane_bdp }
     }
 
     /// The NIC of a section, with the address `ip` when it gives none.
@@ -126,6 +132,24 @@ impl Defaults {
             (section, switch)
         }));
         switches
+    }
+
+    /// Gives every switch for which nothing sets PlaneBDP what the slowest NIC
+    /// makes of it.
+    // spec: SW-9
+    pub fn settle_plane_bdp(
+        &self,
+        nics: &[(Section<'_>, NicSpec)],
+        switches: &mut [(Section<'_>, SwitchSpec)],
+    ) {
+        let attributes = nics.iter().map(|(_, nic)| &nic.attributes);
+        let slowest = attributes.min_by_key(|nic| (nic.data_rate, nic.config_base_rtt));
+        let Some(slowest) = slowest.filter(|_| !self.plane_bdp) else { return };
+        for (section, switch) in switches {
+            if !sets_plane_bdp(section, "attributes") {
+                switch.attributes.plane_bdp = slowest.plane_bdp();
+            }
+        }
     }
 }
 
@@ -240,25 +264,11 @@ fn refuse_problems<'a, 'b: 'a>(
     }
 }
 
-/// Gives every switch for which the file sets no PlaneBDP what the slowest NIC
-/// makes of it.
-// spec: SW-9
-pub(super) fn settle_plane_bdp(
-    top: &Section<'_>,
-    nics: &[(Section<'_>, NicSpec)],
-    switches: &mut [(Section<'_>, SwitchSpec)],
-) {
-    let sets = |section: &Section<'_>, key| {
-        section.part(key).is_some_and(|attributes| attributes.has("PlaneBDP"))
-    };
-    let attributes = nics.iter().map(|(_, nic)| &nic.attributes);
-    let slowest = attributes.min_by_key(|nic| (nic.data_rate, nic.config_base_rtt));
-    let Some(slowest) = slowest.filter(|_| !sets(top, "switch_defaults")) else { return };
-    for (section, switch) in switches {
-        if !sets(section, "attributes") {
-            switch.attributes.plane_bdp = slowest.plane_bdp();
-        }
-    }
+const PLANE_BDP: &str = "PlaneBDP";
+
+/// Whether the attributes at `key` have a PlaneBDP.
+fn sets_plane_bdp(section: &Section<'_>, key: &str) -> bool {
+    section.part(key).is_some_and(|attributes| attributes.has(PLANE_BDP))
 }
 
 /// Refuses names and addresses that are taken.

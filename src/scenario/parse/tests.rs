@@ -10,7 +10,7 @@ use crate::wire::qpn::Qpn;
 use crate::wire::role::Role;
 
 /// Two NICs and a switch, 8 lines; tests add what they are about.
-const LAB: &str = "\
+pub(super) const LAB: &str = "\
 [[nic]]
 name = 'a'
 [[nic]]
